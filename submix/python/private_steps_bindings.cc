@@ -1,9 +1,11 @@
 // submix.PrivateSteps: the private steps of a training by another program, each paid for before its
 // noisy average is known.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include "submix/accounting/calculators/step_budget.h"
 #include "submix/accounting/promise.h"
@@ -19,6 +22,7 @@
 #include "submix/base/random.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/python/bindings.h"
+#include "submix/python/numpy_array.h"
 #include "submix/python/raise_status.h"
 #include "submix/train/recipes/training_options.h"
 #include "submix/train/sampled_gaussian/clipped_sum.h"
@@ -34,7 +38,6 @@ using train::ClippedSum;
 using train::TrainingAccount;
 
 constexpr double kMostParameters = 0x1p33;
-constexpr double kMostBatch = static_cast<double>(ClippedSum::kMostUpdates) / 2;
 constexpr double kMostUnits = 0x1p53;
 constexpr double kMostSteps = 0x1p31;
 constexpr double kLeastBatch = 1e-3;
@@ -55,13 +58,13 @@ struct StepNumbers {
     };
     in("parameters", static_cast<double>(parameters), 1, kMostParameters);
     in("units", units, 1, kMostUnits);
-    in("expected_batch", expected_batch, kLeastBatch, std::min(units, kMostBatch));
+    in("expected_batch", expected_batch, kLeastBatch, std::min(units, ClippedSum::kMostExpected));
     in("steps", static_cast<double>(steps), 1, kMostSteps);
     in("clip", clip, 1 / train::kLongestClip, train::kLongestClip);
   }
   StepBudget Budget() const {
     const double probability = expected_batch / units;
-    const double noise = noise_multiplier > 0
+    const double noise = noise_multiplier != 0
                              ? noise_multiplier
                              : ValueOrRaise(accounting::NoiseForSteps(probability, target, steps));
     return ValueOrRaise(StepBudget::Plan({probability, noise}, target));
@@ -81,21 +84,17 @@ struct StepNumbers {
 // One thread at a time.
 class PrivateSteps {
  public:
-  PrivateSteps(const std::string& account, const std::string& training, const StepNumbers& numbers)
-      : numbers_((numbers.Check(), numbers)),
-        budget_(numbers_.Budget()),
-        sum_(static_cast<std::size_t>(numbers_.parameters), numbers_.clip),
-        random_(base::MakeSystemRandomSource()) {
-    const std::string identity = numbers_.Identity(training, budget_);
-    const divergence::RenyiOrder order = budget_.binding().order;
-    if (!base::FileExists(account)) {
-      RaiseIfError(TrainingAccount::Create(account, identity, order, budget_.budget()));
-    }
-    account_ = ValueOrRaise(TrainingAccount::Open(account, identity, order, {}, budget_.step()));
+  // In a fork it is left as it is: the ledger's connection is the parent's.
+  static std::shared_ptr<PrivateSteps> Open(const std::string& account, const std::string& training,
+                                            const StepNumbers& numbers) {
+    return {new PrivateSteps(account, training, numbers), [](PrivateSteps* steps) {
+              if (steps->process_ == getpid()) delete steps;
+            }};
   }
 
   // Forgets the batch that was drawn before, if that was not released.
   std::vector<std::size_t> Draw(std::size_t count) {
+    CheckProcess();
     const auto batch = train::SamplePoisson(count, budget_.step().sampling_probability, *random_);
     sum_.Clear();
     waiting_ = std::set<std::size_t>(batch.begin(), batch.end());
@@ -103,6 +102,7 @@ class PrivateSteps {
   }
 
   void Add(std::size_t unit, const py::object& gradient) {
+    CheckProcess();
     if (!waiting_.has_value() || !waiting_->contains(unit)) {
       RaiseIfError(
           base::InvalidArgumentError("unit: not of the batch that was drawn, or added already"));
@@ -120,6 +120,7 @@ class PrivateSteps {
 
   // None: the budget holds no further step. Units of the batch that were not added count as zeros.
   py::object Release() {
+    CheckProcess();
     if (!waiting_.has_value()) {
       RaiseIfError(base::InvalidArgumentError("release: no batch was drawn"));
     }
@@ -130,10 +131,7 @@ class PrivateSteps {
     sum_.Release({.sampling_probability = 1, .weight = numbers_.expected_batch},
                  budget_.step().noise_multiplier, *std::move(receipt), *random_, average);
     sum_.Clear();
-    // By NumPy itself: training_bindings.cc says why.
-    const py::bytes bytes(reinterpret_cast<const char*>(average.data()),
-                          average.size() * sizeof(float));
-    return py::module_::import("numpy").attr("frombuffer")(bytes, "float32").attr("copy")();
+    return NumpyArray(std::span<const float>(average), "float32");
   }
 
   double noise_multiplier() const { return budget_.step().noise_multiplier; }
@@ -151,6 +149,27 @@ class PrivateSteps {
   }
 
  private:
+  PrivateSteps(const std::string& account, const std::string& training, const StepNumbers& numbers)
+      : numbers_((numbers.Check(), numbers)),
+        budget_(numbers_.Budget()),
+        sum_(static_cast<std::size_t>(numbers_.parameters), numbers_.clip),
+        random_(base::MakeSystemRandomSource()) {
+    const std::string identity = numbers_.Identity(training, budget_);
+    const divergence::RenyiOrder order = budget_.binding().order;
+    if (!base::FileExists(account)) {
+      RaiseIfError(TrainingAccount::Create(account, identity, order, budget_.budget()));
+    }
+    account_ = ValueOrRaise(TrainingAccount::Open(account, identity, order, {}, budget_.step()));
+  }
+
+  // A fork would draw the parent's noise again.
+  void CheckProcess() const {
+    if (process_ == getpid()) return;
+    RaiseIfError(base::FailedPreconditionError(
+        "these steps belong to the process that forked this one; open an account of its own"));
+  }
+
+  const pid_t process_ = getpid();
   const StepNumbers numbers_;
   const StepBudget budget_;
   ClippedSum sum_;
@@ -162,7 +181,7 @@ class PrivateSteps {
 }  // namespace
 
 void BindPrivateSteps(py::module_& module) {
-  py::class_<PrivateSteps>(
+  py::class_<PrivateSteps, std::shared_ptr<PrivateSteps>>(
       module, "PrivateSteps",
       "DP-SGD's steps, whoever computes the gradients (docs/privacy.md, Theorem 14): draw a batch "
       "of users by independent coins, add each one's gradient, which is clipped and added exactly, "
@@ -172,19 +191,19 @@ void BindPrivateSteps(py::module_& module) {
       "numbers in a gradient. units: a public number of users. expected_batch: of them in a step. "
       "noise_multiplier: in clips; 0: the least with which (epsilon, delta) pays for all steps. "
       "All numbers must be public. ValueError for what is out of range; submix.Error for another "
-      "training's account or one that cannot charge. One thread at a time.")
+      "training's account, one that cannot charge, and in a fork. One thread at a time.")
       .def(py::init([](const std::string& account, const std::string& training,
                        std::int64_t parameters, double units, double expected_batch,
                        std::int64_t steps, double clip, double epsilon, double delta,
                        double noise_multiplier) {
-             return std::make_unique<PrivateSteps>(account, training,
-                                                   StepNumbers{parameters,
-                                                               units,
-                                                               expected_batch,
-                                                               steps,
-                                                               clip,
-                                                               {epsilon, delta},
-                                                               noise_multiplier});
+             return PrivateSteps::Open(account, training,
+                                       StepNumbers{parameters,
+                                                   units,
+                                                   expected_batch,
+                                                   steps,
+                                                   clip,
+                                                   {epsilon, delta},
+                                                   noise_multiplier});
            }),
            py::arg("account"), py::arg("training"), py::kw_only(), py::arg("parameters"),
            py::arg("units"), py::arg("expected_batch"), py::arg("steps"), py::arg("clip") = 0.1,

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "submix/mechanism/quantise.h"
 #include "submix/model/decoder_config.h"
 #include "submix/python/bindings.h"
+#include "submix/python/numpy_array.h"
 #include "submix/python/raise_status.h"
 #include "submix/train/recipes/adapter_choice.h"
 #include "submix/train/recipes/ensemble_plan.h"
@@ -54,15 +56,9 @@ void SetNumbers(const py::kwargs& said, FineTuneOptions& options) {
   }
 }
 
-// Numbers as Python has them; what is no number (a decay) as text.
 py::object ValueOf(const TrainingOption& option, const FineTuneOptions& options) {
-  const std::string text = TextOf(option, options);
-  const py::str value(text);
-  try {
-    return option.is_whole() ? py::object(py::int_(value)) : py::object(py::float_(value));
-  } catch (const py::error_already_set&) {
-    return value;
-  }
+  const py::str text(TextOf(option, options));
+  return option.is_whole() ? py::object(py::int_(text)) : py::object(py::float_(text));
 }
 
 // The last names of all modules that an adapter has: PEFT takes no word for all of them beside a
@@ -94,12 +90,8 @@ py::dict RecipeOf(const FineTuneOptions& options, const model::DecoderConfig& co
   return recipe;
 }
 
-// By NumPy itself: a module that is compiled for NumPy 1 can read the arrays of NumPy 2, and not
-// make them.
 py::object ArrayOf(const std::vector<corpus::StreamToken>& block) {
-  const py::bytes bytes(reinterpret_cast<const char*>(block.data()),
-                        block.size() * sizeof(block[0]));
-  return py::module_::import("numpy").attr("frombuffer")(bytes, "int32").attr("copy")();
+  return NumpyArray(std::span(block), "int32");
 }
 
 corpus::Loss LossNamed(const std::string& name) {
@@ -115,6 +107,7 @@ std::vector<py::list> ReadUsers(const std::string& corpus, const std::string& pu
                                 const std::string& loss) {
   const auto config = ValueOrRaise(model::LoadConfigOf(public_model));
   RaiseIfError(train::CheckRange("block_tokens", block_tokens, 2, config.context_length + 1));
+  RaiseIfError(ensemble::CheckIsPublic(public_model));
   const auto tokenizer = ValueOrRaise(ensemble::LoadFittingTokenizer(public_model));
   const corpus::RecordEncoder encoder(*tokenizer, public_model, LossNamed(loss));
   const corpus::PartitionedCorpus read = ValueOrRaise(
@@ -206,7 +199,7 @@ class EnsembleTraining {
   }
 
   std::string public_model() const { return Plan().public_directory(); }
-  bool complete() const { return plan_ == nullptr || plan_->is_complete(); }
+  bool complete() const { return Plan().is_complete(); }
   py::dict recipe() const { return RecipeOf(options_, config_); }
   std::vector<std::shared_ptr<MemberToTrain>> members() const {
     std::vector<std::shared_ptr<MemberToTrain>> members;
@@ -274,11 +267,12 @@ void BindTraining(py::module_& module) {
            "What update `step` reads: int32 arrays of token ids, of at most block_tokens. A token "
            "that is read and does not count stands as its complement, ~id.")
       .def("learning_rate", &MemberToTrain::LearningRate, py::arg("step"), "Of update `step`.");
-  module.def("read_users", &ReadUsers, py::arg("corpus"), py::arg("public"), py::kw_only(),
-             py::arg("block_tokens") = 129, py::arg("tokens_per_user") = 0,
-             py::arg("loss") = "answers",
-             "For each user with text, in the order of their keys, blocks of token ids as "
-             "MemberToTrain.batch has them: what `submix train --private` reads of a file.");
+  module.def(
+      "read_users", &ReadUsers, py::arg("corpus"), py::arg("public"), py::kw_only(),
+      py::arg("block_tokens") = 129, py::arg("tokens_per_user") = 0, py::arg("loss") = "answers",
+      "For each user with text, in the order of their keys, blocks of token ids as "
+      "MemberToTrain.batch has them: what `submix train --private` reads of a file. submix.Error "
+      "for a model that was itself trained on private text.");
   const std::string doc =
       "The training of an ensemble by a program of yours: partition of the users by keyed hash, "
       "tokens, order and manifest are those of `submix train`, whose options the keywords are. "

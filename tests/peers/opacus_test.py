@@ -6,6 +6,7 @@
 
 import json
 import math
+import os
 import pathlib
 import random
 import re
@@ -153,6 +154,27 @@ class OpacusTest(unittest.TestCase):
         with self.assertRaisesRegex(submix.Error, "another"):
             submix.opacus.train(rows(), self.work / "cut", **{**OPTIONS, "learning_rate": 0.001})
 
+    def test_what_is_in_the_weights_is_in_the_account(self):
+        trained = submix.opacus.train(rows(), self.work / "mine", **OPTIONS)
+        with self.assertRaisesRegex(submix.Error, "trained"):  # its cost would be forgotten
+            submix.opacus.train(rows(), self.work / "again", **{**OPTIONS, "public": trained.model})
+        shutil.rmtree(self.work / "mine/account")
+        with self.assertRaisesRegex(submix.Error, "fewer steps than the weights"):
+            submix.opacus.train(rows(), self.work / "mine", **OPTIONS)
+
+    def test_a_fork_takes_no_step(self):
+        private = self.steps()
+        private.draw(50)
+        process = os.fork()
+        if process == 0:
+            try:
+                private.release()
+            except submix.Error:
+                os._exit(7)
+            os._exit(0)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), 7)
+        self.assertIsNotNone(private.release())
+
     def test_steps_refuse_what_would_not_be_private(self):
         private = self.steps()
         zeros = numpy.zeros(1000, numpy.float32)
@@ -173,6 +195,7 @@ class OpacusTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no batch was drawn"):
             private.release()
         for numbers, said in (({"clip": 0}, "clip: expected"), ({"expected_batch": 51}, "expected_batch: expected"),
+                              ({"noise_multiplier": -1}, "noise multiplier: expected"), ({"noise_multiplier": math.nan}, "noise multiplier: expected"),
                               ({"epsilon": 1e-9}, ""), ({"delta": 0}, ""), ({"steps": 0}, "steps: expected")):
             with self.subTest(numbers), self.assertRaisesRegex(ValueError, said):
                 self.steps(name="other", **numbers)

@@ -54,6 +54,8 @@ def train(texts, directory, *, public, steps, epsilon=8.0, delta=1e-6, expected_
     adapter = adapter or peft.LoraConfig(r=16, lora_alpha=32, target_modules="all-linear")
     if adapter.lora_dropout:
         raise ValueError("adapter: expected lora_dropout 0")
+    if precision not in ("bf16", "f32"):
+        raise ValueError(f"precision: expected bf16 or f32, found {precision}")
     directory = pathlib.Path(directory)
     with corpus_file(texts, user_column, text_column) as corpus:
         users = submix.read_users(corpus, str(public), block_tokens=block_tokens, tokens_per_user=tokens_per_user, loss=loss)
@@ -61,16 +63,18 @@ def train(texts, directory, *, public, steps, epsilon=8.0, delta=1e-6, expected_
     begin_adapter(model, 0)
     model = gradients_of_rows(model.to(device))
     parameters = [one for one in model.parameters() if one.requires_grad]
-    units = public_users or len(users)
+    units = len(users) if public_users is None else public_users
     options = {"public": _digest(public), "learning_rate": learning_rate, "block_tokens": block_tokens, "precision": precision,
                "tokens_per_user": tokens_per_user, "loss": loss, "adapter": adapter.to_dict()}
     directory.mkdir(parents=True, exist_ok=True)
     private = submix.PrivateSteps(
         str(directory / "account"), json.dumps(options, sort_keys=True, default=sorted), units=units, steps=steps,
-        expected_batch=expected_batch or units / 4, parameters=sum(one.numel() for one in parameters), clip=clip,
+        expected_batch=units / 4 if expected_batch is None else expected_batch, parameters=sum(one.numel() for one in parameters), clip=clip,
         epsilon=epsilon, delta=delta)
     training = _Training(model, parameters, private, users, directory, learning_rate, rows, precision)
-    if not (directory / "model").exists():
+    if (directory / "model").exists():
+        _check_account(private, json.loads((directory / "model/private_training.json").read_text())["steps"], directory)
+    else:
         training.run(steps, progress)
         _save_model(model, public, private.cost, directory / "model")
         training.checkpoint.unlink(missing_ok=True)
@@ -104,6 +108,7 @@ class _Training:
 
     def run(self, steps, progress):
         done = load_checkpoint(self.checkpoint, self.optimiser, self.parameters)
+        _check_account(self.private, done, self.directory)
         self._check()
         planned = min(steps, done + self.private.left)  # steps that were charged and lost are not in the weights
         with tqdm(total=planned, initial=done, unit="step", desc="DP-SGD", disable=not progress) as bar:
@@ -153,6 +158,12 @@ class _Training:
         losses = torch.nn.functional.cross_entropy(logits.float().transpose(1, 2), labels, ignore_index=-100, reduction="none")
         (losses.sum(1) * weights).sum().backward()
         return torch.cat([one.grad_sample.flatten(1) for one in self.parameters], 1).float().cpu().numpy()
+
+
+def _check_account(private, steps, directory):
+    """What is in the weights has been paid for in this account."""
+    if steps > private.charged:
+        raise submix.Error(f"{directory}/account: knows of fewer steps than the weights; restore the newest account")
 
 
 def _counted(block):

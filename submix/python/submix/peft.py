@@ -103,7 +103,8 @@ def _records(texts, user_column, text_column):
         texts = texts.to_dict("records")
     for row in texts:
         if isinstance(row, tuple):
-            row = dict(zip((user_column, text_column), row, strict=True))
+            user, text = row
+            row = {user_column: user, text_column: text}
         record = {name: value for name, value in row.items() if name not in (user_column, text_column)}
         for name, column in ("user", user_column), ("text", text_column):
             if column in row:
@@ -156,9 +157,9 @@ def load_checkpoint(path, optimiser, parameters):
     if not path.exists():
         return 0
     state = torch.load(path, map_location="cpu", weights_only=True)
-    optimiser.load_state_dict(state["optimiser"])
+    optimiser.load_state_dict(state["optimiser"])  # refuses another number of parameters
     with torch.no_grad():
-        for parameter, value in zip(parameters, state["weights"], strict=True):
+        for parameter, value in zip(parameters, state["weights"]):
             parameter.copy_(value)
     return state["step"]
 

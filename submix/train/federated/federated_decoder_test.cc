@@ -12,9 +12,9 @@
 #include "submix/model/testing/tiny_model.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_training.h"
-#include "submix/train/fine_tuning/testing/byte_model.h"
 #include "submix/train/fine_tuning/testing/thread_ranks.h"
 #include "submix/train/models/torch_predictor.h"
+#include "submix/train/recipes/testing/byte_model.h"
 
 namespace submix::train {
 namespace federated_decoder_test {

@@ -98,9 +98,7 @@ base::Status CheckOptions(const FederatedOptions& options, const FederatedData& 
       return refuse("schedule: noise is for all rounds or for none");
     }
   }
-  // So that no round comes near what a sum holds.
-  if (q * static_cast<double>(data.users.size()) >
-      static_cast<double>(ClippedSum::kMostUpdates) / 2) {
+  if (q * static_cast<double>(data.users.size()) > ClippedSum::kMostExpected) {
     return refuse("sampling probability: expected at most 2^21 users a round");
   }
   if (data.users.empty()) {

@@ -8,9 +8,9 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/train/fine_tuning/forgetting.h"
-#include "submix/train/fine_tuning/testing/byte_model.h"
 #include "submix/train/fine_tuning/testing/thread_ranks.h"
 #include "submix/train/models/torch_predictor.h"
+#include "submix/train/recipes/testing/byte_model.h"
 
 namespace submix::train {
 namespace ensemble_training_test {

@@ -255,10 +255,8 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
 
 Status CheckDpSgdOptions(const DpSgdOptions& options, const model::DecoderConfig& config) {
   SUBMIX_RETURN_IF_ERROR(CheckRange("clip", options.clip_norm, 1 / kLongestClip, kLongestClip));
-  // So that no batch comes near what a sum holds.
-  constexpr double kMostBatch = static_cast<double>(ClippedSum::kMostUpdates) / 2;
   SUBMIX_RETURN_IF_ERROR(
-      CheckRange("expected_batch", options.expected_batch, kLeastBatch, kMostBatch));
+      CheckRange("expected_batch", options.expected_batch, kLeastBatch, ClippedSum::kMostExpected));
   SUBMIX_RETURN_IF_ERROR(CheckRange("steps", static_cast<double>(options.steps), 1, kMostSteps));
   SUBMIX_RETURN_IF_ERROR(CheckRange("batch_size", options.blocks_at_a_time, 1, kMostRows));
   return CheckTrainingOptions(options, config);

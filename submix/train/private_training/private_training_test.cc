@@ -14,8 +14,8 @@
 #include "submix/ensemble/training_cost.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/forgetting.h"
-#include "submix/train/fine_tuning/testing/byte_model.h"
 #include "submix/train/models/torch_predictor.h"
+#include "submix/train/recipes/testing/byte_model.h"
 
 namespace submix::train {
 namespace private_training_test {

@@ -13,10 +13,10 @@ namespace submix::train {
 // Empty: nobody said.
 struct AdapterChoice {
   bool full = false;  // all weights, no adapter
-  std::optional<int> rank;
-  std::optional<double> lora_alpha;
-  std::vector<std::string> targets;
-  std::optional<int> top_layers;  // of the last so many layers alone; 0: all
+  std::optional<int> rank = {};
+  std::optional<double> lora_alpha = {};
+  std::vector<std::string> targets = {};
+  std::optional<int> top_layers = {};  // of the last so many layers alone; 0: all
 };
 
 // What nobody says is the recipe's; so is without an alpha the scaling, whatever the rank. None:

@@ -59,6 +59,8 @@ class ClippedSum {
   // What the grid is made for: so many updates of at most 2^40 units each stay below 2^63. Beyond
   // it the integers might wrap, and one user would move the sum by more than S.
   static constexpr std::int64_t kMostUpdates = (std::int64_t{1} << 22) - 1;
+  // Of them expected in a batch that is drawn, so that none comes near that.
+  static constexpr double kMostExpected = static_cast<double>(kMostUpdates) / 2;
 
   // Requires: clipping.norm > 0.
   ClippedSum(ParameterVectors vectors, const UpdateClipping& clipping);

@@ -3,7 +3,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/eval/audits/epsilon_audit.h"
-#include "submix/train/fine_tuning/testing/byte_model.h"
+#include "submix/train/recipes/testing/byte_model.h"
 
 namespace submix::workbench {
 namespace canary_audit_test {
