@@ -14,7 +14,7 @@ import unittest
 
 import openai
 
-from peers import BUILD, PEERS, SOURCE, compared, main, real_model, submix
+from peers import BUILD, SOURCE, compared, main, python_of, real_model, submix
 
 TOWNS = ("Utrecht", "Ghent", "Turin", "Bergen")
 SCHEMA = {"type": "object", "properties": {"town": {"enum": list(TOWNS)}, "days": {"type": "integer"}},
@@ -89,11 +89,8 @@ class Chats(unittest.TestCase):
                  "were forced and free")
 
     def test_clients_of_frameworks_are_answered(self):
-        python = PEERS / "clients/bin/python"
-        if not python.exists():
-            self.skipTest(f"{python} is missing: ./dev peers makes it")
         client, model, _ = self.served()
-        done = subprocess.run([python, pathlib.Path(__file__).with_name("ask_clients.py"), str(client.base_url), client.api_key, model,
+        done = subprocess.run([python_of("clients"), pathlib.Path(__file__).with_name("ask_clients.py"), str(client.base_url), client.api_key, model,
                                json.dumps(SCHEMA)], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
         said = json.loads(done.stdout)

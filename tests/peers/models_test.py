@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from peers import (MOST_APART, SOURCE, compared, line4_python, log_probabilities, main, most_apart, real_model, score,
+from peers import (MOST_APART, SOURCE, compared, log_probabilities, main, most_apart, python_of, real_model, score,
                    tokens_of_prose)
 
 TOKENS = 2000
@@ -138,7 +138,7 @@ def add_tests():
             self.compare(family, 5, sys.executable)
 
         def of_version_4(self, family=family):
-            self.compare(family, 4, line4_python())
+            self.compare(family, 4, python_of("line4"))
         setattr(SavedModelsTest, f"test_{family.__name__}_of_version_5", of_version_5)
         setattr(SavedModelsTest, f"test_{family.__name__}_of_version_4", of_version_4)
 

@@ -51,9 +51,9 @@ def tokens_of_prose(count):
     return ByteLevelBPETokenizer(str(BUNDLED / "vocab.json"), str(BUNDLED / "merges.txt")).encode(text).ids[:count]
 
 
-def line4_python():
-    """The interpreter with the last transformers 4."""
-    python = PEERS / "line4/bin/python"
+def python_of(environment):
+    """The interpreter of an environment beside the one that runs us, such as "line4": the last transformers 4."""
+    python = PEERS / environment / "bin/python"
     if not python.exists():
         raise unittest.SkipTest(f"{python} is missing: ./dev peers makes it")
     return python

@@ -1,5 +1,5 @@
-"""examples/python as they stand: gpt2.py says what `submix score` says and its tokens have the declared law; the examples
-for vLLM runs on a stand-in of the interfaces that it uses.
+"""examples/python as they stand: gpt2.py says what `submix score` says and its tokens have the declared law; train_members.py goes
+from two files to text that is paid for.
 
     examples_test.py BUILD_DIR SOURCE_DIR
 """
@@ -9,9 +9,7 @@ import os
 import pathlib
 import subprocess
 import sys
-import types
 import unittest
-from unittest import mock
 
 import numpy
 
@@ -20,7 +18,6 @@ from submix_process import BUILD, SOURCE, WorkFolderTest, make_ensemble, run
 
 sys.path[:0] = [str(BUILD / "python"), str(SOURCE / "examples/python")]
 import submix
-import vllm_multi_lora
 
 try:
     import torch
@@ -107,52 +104,6 @@ class Gpt2Test(ExamplesTest):
         self.assertEqual(len(vocabulary), self.ensemble.vocabulary)
         self.assertTrue(all(vocabulary[token] for token in tokens))
 
-
-class VllmTest(ExamplesTest):
-    VOCABULARY = 8192  # of the bundled public model
-
-    def outputs(self, prompts, parameters, lora_request, use_tqdm):
-        self.asked.append(lora_request)
-        logs = log_softmax(self.logits)[:, :self.VOCABULARY - self.missing]
-        return [types.SimpleNamespace(outputs=[types.SimpleNamespace(logprobs=[
-            # Likeliest first, as vLLM has them.
-            {int(token): types.SimpleNamespace(logprob=row[token]) for token in numpy.argsort(-row)}])])
-            for prompt, row in zip(prompts, logs, strict=True)]
-
-    def setUp(self):
-        super().setUp()
-        self.asked, self.missing = [], 0
-        self.logits = numpy.random.default_rng(1).normal(size=(3, self.VOCABULARY)).astype(numpy.float32)
-
-    def test_rows_are_the_members_and_their_log_probabilities(self):
-        made = {}
-
-        def LLM(**options):
-            made.update(options)
-            return types.SimpleNamespace(generate=self.outputs)
-
-        request = types.SimpleNamespace(LoRARequest=lambda name, number, path: (name, number, path))
-        with mock.patch.dict(sys.modules, {"vllm": types.SimpleNamespace(LLM=LLM), "vllm.lora": types.SimpleNamespace(),
-                                           "vllm.lora.request": request}):
-            llm, rows = vllm_multi_lora.load(self.deployment, rank=2)
-        self.assertEqual((made["max_logprobs"], made["model"]), (-1, self.deployment.public_model))
-        self.assertEqual([row and row[2] for row in rows], [None, *self.deployment.members])
-        self.assertEqual([row[1] for row in rows[1:]], [1, 2])  # vLLM wants ids above 0
-        seen = vllm_multi_lora.log_probabilities(llm, rows, TOKENS, None, self.VOCABULARY)
-        numpy.testing.assert_allclose(seen, log_softmax(self.logits), atol=1e-6)
-        self.assertEqual((seen.dtype, self.asked), (numpy.float32, [rows]))
-        before = self.spent()
-        tokens = list(vllm_multi_lora.generate(self.deployment.sampler(), llm, rows, None, TOKENS, 3,
-                                               submix.SamplingOptions(), self.VOCABULARY))
-        self.assertEqual(len(tokens), 3)
-        self.assertGreater(self.spent(), before)
-
-    def test_a_part_of_the_vocabulary_is_refused_before_anything_is_charged(self):
-        self.missing, before = 1, self.spent()
-        with self.assertRaisesRegex(ValueError, "expected 8192"):
-            list(vllm_multi_lora.generate(self.deployment.sampler(), types.SimpleNamespace(generate=self.outputs),
-                                          [None, 1, 2], None, TOKENS, 1, submix.SamplingOptions(), self.VOCABULARY))
-        self.assertEqual(self.spent(), before)
 
 @needs_torch
 class TrainMembersTest(WorkFolderTest):

@@ -28,7 +28,7 @@ def stub_parameters(function):
 def parameters(name, value):
     """Of a function; pybind11's is in its docstring: "name(first: float, *, second: int = 1) -> float"."""
     if inspect.isfunction(value):
-        return list(inspect.signature(value).parameters)
+        return [one.name for one in inspect.signature(value).parameters.values() if one.kind != one.VAR_KEYWORD]
     signature = re.search(rf"\b{name}\((.*)\) -> ", value.__doc__.replace("1. ", "", 1)).group(1)
     return re.findall(r"(\w+): ", re.sub(r"\[[^\]]*\]", "", signature))
 

@@ -261,6 +261,8 @@ def serve_transformers(
     ensemble: str, socket: str, *, device: Optional[str] = None, dtype: Any = None
 ) -> NoReturn: ...
 
+def serve_vllm(ensemble: str, socket: str, *, sequences: int = 64, **engine: Any) -> NoReturn: ...
+
 class accounting:
     class Cost:
         """What `count` releases cost: epsilon, in nats, at delta; and for whom that holds."""

@@ -1,22 +1,8 @@
 """Logits of an ensemble by transformers and PEFT: submix.serve_transformers."""
 
-import hashlib
-import pathlib
-
 import peft
 import torch
 import transformers
-
-from submix import Ensemble
-from submix_logits import serve_logits
-
-
-def serve_transformers(ensemble, socket, *, device=None, dtype=None):
-    ensemble = Ensemble(str(ensemble))
-    ensemble.verify()
-    predictor = TransformersPredictor(ensemble.public_model, ensemble.members, device, dtype)
-    serve_logits(predictor.predict, socket, rows=predictor.rows, vocabulary=predictor.vocabulary, context=predictor.context,
-                 digest=ensemble.digest, tokenizer=_tokenizer_digest(ensemble.public_model), prefill=predictor.prefill)
 
 
 class TransformersPredictor:
@@ -87,12 +73,3 @@ class TransformersPredictor:
         new = torch.tensor(sequence.tokens[-sequence.new :], device=self.device).expand(self.rows, -1)
         return self.model(input_ids=new, past_key_values=sequence.state, use_cache=True, adapter_names=self.names,
                           logits_to_keep=1).logits[:, -1].float()
-
-
-def _tokenizer_digest(directory):
-    """Of tokenizer.json, or of vocab.json where there is none."""
-    for name in "tokenizer.json", "vocab.json":
-        file = pathlib.Path(directory) / name
-        if file.exists():
-            return hashlib.sha256(file.read_bytes()).hexdigest()
-    raise FileNotFoundError(f"{directory}: no tokenizer.json and no vocab.json")
