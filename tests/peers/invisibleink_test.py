@@ -69,7 +69,7 @@ class InvisibleInkTest(unittest.TestCase):
             self.assertAlmostEqual(theirs, epsilon, delta=1e-6 * epsilon)
             ours = accounting.dclip(readers, clip, temperature=temperature).epsilon(tokens, delta).epsilon
             ratios.append(ours / theirs)
-        self.assertLess(max(ratios), 1 + 1e-6)
+        self.assertLess(max(ratios), 1.001)  # ours looks at some Rényi orders, not between them
         compared(f"epsilon of {EVENTS} random texts by clipped differences: {min(ratios):.3f} to {max(ratios):.3f} times InvisibleInk's")
 
     def seconds_of_ours(self, deployment, tokens):
@@ -106,7 +106,7 @@ class InvisibleInkTest(unittest.TestCase):
             for words in (["contexts", corpus, ensemble, "--public", model, "--parts", readers, "--public-keys",
                            "--heldout-fraction", 0, "--context-tokens", 320],
                           ["deploy", ensemble, deployment, "--mechanism", "dclip", "--epsilon", EPSILON, "--unit", "user",
-                           "--delta", DELTA, "--tokens", MANY]):
+                           "--delta", DELTA, "--tokens", 1024]):
                 done = submix(*words)
                 self.assertEqual(done.returncode, 0, done.stderr)
             ours = self.milliseconds_a_token(lambda tokens, _: self.seconds_of_ours(deployment, tokens))
