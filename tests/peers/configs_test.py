@@ -33,6 +33,8 @@ import transformers  # noqa: E402
 
 VERSION = int(transformers.__version__.split(".")[0])
 TOLERANCE = 1e-3
+# Of texts of thousands of tokens: transformers turns heads by angles that it computes in float32.
+TOLERANCE_OF_LONG_TEXTS = 3e-3
 FAMILIES = ["gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text"]
 
 
@@ -343,7 +345,7 @@ class Comparison:
                 self.problem(name, "refused as transformers wrote it: " + refusal, directory)
             return
         difference = max(abs(a - b) for a, b in zip(found, expected))
-        if difference <= TOLERANCE:
+        if difference <= (TOLERANCE if len(tokens) < 1000 else TOLERANCE_OF_LONG_TEXTS):
             counts["equal"] += 1
             return
         counts["DIFFERENT"] += 1

@@ -15,6 +15,9 @@ import tempfile
 import time
 import unittest
 
+import datasets
+import pandas
+
 from peers import BUILD, BUNDLED, SOURCE, compared, main
 from peers import submix as run_program
 
@@ -85,15 +88,10 @@ class PeftTrainingTest(unittest.TestCase):
     def test_records_of_every_kind_train_the_same(self):
         pairs = [(row["user"], row["text"]) for row in self.rows]
 
-        class Table:  # as much of a pandas frame as is used
-            columns = ["who", "says"]
-
-            def to_dict(self, form):
-                assert form == "records"
-                return [{"who": user, "says": text} for user, text in pairs]
-
         named = {"user_column": "who", "text_column": "says"}
-        for name, texts, columns in ("pairs", iter(pairs), {}), ("rows", iter(self.rows), {}), ("table", Table(), named):
+        columns = {"who": [user for user, _ in pairs], "says": [text for _, text in pairs]}
+        for name, texts, columns in (("pairs", iter(pairs), {}), ("rows", iter(self.rows), {}), ("pandas", pandas.DataFrame(columns), named),
+                                     ("datasets", datasets.Dataset.from_dict(columns), named)):
             with self.subTest(name), submix.peft.corpus_file(texts, **columns) as corpus:
                 with submix.EnsembleTraining(corpus, str(self.work / name), public=str(BUNDLED), trainer="peft", **OPTIONS):
                     pass
