@@ -22,8 +22,10 @@ struct Settings {
   std::vector<int> parts = {8};
   std::vector<int> sequences = {1, 64};
   int steps = 400;
+  double seconds = 0;  // instead of steps, if it is not 0
   std::string directory = ".";
   std::string database;
+  bool join = false;
   bool json = false;
 };
 
@@ -31,31 +33,39 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-base::StatusOr<std::unique_ptr<ledger::DurableLedger>> MakeLedger(const std::string& directory,
-                                                                  const std::string& database,
-                                                                  int num_parts) {
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
-  const ledger::DurableLedgerOptions options{
-      database.empty() ? base::JoinPath(directory, "ledger.sqlite") : database,
-      base::JoinPath(directory, "anchor"),
-      {}};
+base::Status CreateLedger(const ledger::DurableLedgerOptions& options, int num_parts) {
   std::vector<ledger::Account> accounts;
   for (int part = 0; part < num_parts; ++part) {
     accounts.push_back(
         {"part " + std::to_string(part), accounting::FixedNats::RoundDown(1000), {}});
   }
-  SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(options, accounts, "2"));
+  return ledger::DurableLedger::Create(options, accounts, "2");
+}
+
+base::StatusOr<std::unique_ptr<ledger::DurableLedger>> OpenLedger(const std::string& directory,
+                                                                  const Settings& settings,
+                                                                  int num_parts) {
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  const ledger::DurableLedgerOptions options{
+      settings.database.empty() ? base::JoinPath(directory, "ledger.sqlite") : settings.database,
+      base::JoinPath(directory, "anchor"),
+      {}};
+  // Who joins has an anchor of its own, as a server on a host of its own.
+  SUBMIX_RETURN_IF_ERROR(settings.join ? ledger::DurableLedger::RestoreAnchor(options)
+                                       : CreateLedger(options, num_parts));
   return ledger::DurableLedger::Open(options);
 }
 
 // The seconds of each step, sorted.
-base::StatusOr<std::vector<double>> TimeSteps(ledger::Ledger& ledger, int num_parts,
-                                              int num_sequences, int num_steps) {
+base::StatusOr<std::vector<double>> TimeSteps(ledger::Ledger& ledger, const Settings& settings,
+                                              int num_parts, int num_sequences) {
   const std::vector<accounting::FixedNats> charges(static_cast<std::size_t>(num_parts),
                                                    accounting::FixedNats::RoundUp(1e-4));
   std::vector<double> seconds;
   std::uint64_t number = 0;
-  for (int i = 0; i < num_steps; ++i) {
+  const auto begin = Clock::now();
+  while (settings.seconds > 0 ? seconds.empty() || SecondsSince(begin) < settings.seconds
+                              : seconds.size() < static_cast<std::size_t>(settings.steps)) {
     std::vector<ledger::ChargeRequest> step;
     for (int sequence = 0; sequence < num_sequences; ++sequence) {
       step.push_back({{1, number++}, accounting::ChargeRule::kPerPart, charges});
@@ -70,11 +80,10 @@ base::StatusOr<std::vector<double>> TimeSteps(ledger::Ledger& ledger, int num_pa
 
 base::Status Measure(const Settings& settings, int num_parts, int num_sequences) {
   const WorkDirectory directory("ledger_benchmark", settings.directory);
-  SUBMIX_ASSIGN_OR_RETURN(const auto ledger,
-                          MakeLedger(directory.path(), settings.database, num_parts));
+  SUBMIX_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(directory.path(), settings, num_parts));
   const auto start = Clock::now();
   SUBMIX_ASSIGN_OR_RETURN(const auto seconds,
-                          TimeSteps(*ledger, num_parts, num_sequences, settings.steps));
+                          TimeSteps(*ledger, settings, num_parts, num_sequences));
   const double total = SecondsSince(start);
   const double steps = static_cast<double>(seconds.size());
   std::printf(settings.json
@@ -99,10 +108,16 @@ int Run(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
   app.add_option("--steps", settings.steps, "steps timed")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", settings.seconds, "time as many steps as these take, not --steps")
+      ->check(CLI::PositiveNumber);
   app.add_option("--directory", settings.directory, "on the disk to measure")
       ->check(CLI::ExistingDirectory);
-  app.add_option("--database", settings.database,
-                 "postgresql://HOST/DATABASE, empty: measure a ledger there; one line only");
+  CLI::Option* database =
+      app.add_option("--database", settings.database,
+                     "postgresql://HOST/DATABASE, empty: measure a ledger there; one line only");
+  app.add_flag("--join", settings.join,
+               "charge the ledger that an earlier run with as many --parts has left in --database")
+      ->needs(database);
   app.add_flag("--json", settings.json, "one JSON object a line");
   CLI11_PARSE(app, argc, argv);
   for (const int num_parts : settings.parts) {
