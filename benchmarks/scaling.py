@@ -58,7 +58,7 @@ def parse():
     parser.add_argument("--parts", type=int, default=16, help="of the ensemble, one member each")
     parser.add_argument("--clients", type=numbers(int), default=[16], help="servers: connections to each, a line each")
     parser.add_argument("--answer", type=int, default=64, help="servers: tokens of an answer")
-    parser.add_argument("--top-k", type=int, default=64, help="servers: tokens that are mixed; 0: all, which is what two processors do longest")
+    parser.add_argument("--top-k", type=int, default=64, help="servers: likeliest tokens that are mixed; 0: all")
     parser.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="servers: of the logits")
     parser.add_argument("--wait-ms", type=float, default=0, help="servers: what computing the logits of a step takes")
     parser.add_argument("--delay-ms", type=numbers(float), default=[0, 0.25, 1], help="of one way to the database")
@@ -288,8 +288,9 @@ class Clients:
         self.answers = []  # the tokens of each
         self._tokens, self._top_k = tokens, top_k
         self._over = threading.Event()
-        self._failures = []
-        self.threads = [threading.Thread(target=self._ask, args=(server,)) for server in servers for _ in range(each)]
+        self.failures = []
+        self.threads = [threading.Thread(target=self._ask, args=(server,), daemon=True)
+                        for server in servers for _ in range(each)]
         for thread in self.threads:
             thread.start()
 
@@ -297,8 +298,8 @@ class Clients:
         self._over.set()
         for thread in self.threads:
             thread.join()
-        if self._failures:
-            sys.exit(f"scaling.py: a client: {self._failures[0]}")
+        if self.failures:
+            sys.exit(f"scaling.py: a client: {self.failures[0]}")
 
     @property
     def tokens(self):
@@ -317,7 +318,7 @@ class Clients:
                     raise RuntimeError(f"{response.status} {text}")
                 self.answers.append(json.loads(text)["usage"]["completion_tokens"])
         except Exception as failure:  # a thread's own would be lost
-            self._failures.append(failure)
+            self.failures.append(failure)
         finally:
             connection.close()
 
@@ -356,7 +357,7 @@ def measure_servers(world, servers, connections):
     with tempfile.TemporaryDirectory(dir=arguments.inside) as folder:
         started, names, deployments = start_servers(world, servers, pathlib.Path(folder))
         clients = Clients(started, connections, arguments.answer, arguments.top_k)
-        eventually(lambda: len(clients.answers) >= len(clients.threads), "clients are answered",
+        eventually(lambda: clients.failures or len(clients.answers) >= len(clients.threads), "clients are answered",
                    [server.process for server in started])
         begin, first, granted_before = time.monotonic(), count_records(world, names), count_granted(world, names)
         time.sleep(arguments.seconds)
@@ -370,8 +371,8 @@ def measure_servers(world, servers, connections):
             sys.exit(f"scaling.py: clients saw {clients.tokens} tokens, and {granted} were granted")
         rate, steps = (granted_after - granted_before) / (end - begin), (last - first) / (end - begin)
         world.show(what="servers", servers=servers, clients=connections, rows=1 + arguments.parts, vocabulary=VOCABULARY,
-                   dtype=arguments.dtype, wait_ms=arguments.wait_ms, top_k=arguments.top_k, tokens_per_s=rate, steps_per_s=steps,
-                   tokens_a_step=rate / steps, seen=clients.tokens, granted=granted, verified=True)
+                   dtype=arguments.dtype, wait_ms=arguments.wait_ms, top_k=arguments.top_k, tokens_per_s=rate,
+                   steps_per_s=steps, tokens_a_step=rate / steps, seen=clients.tokens, granted=granted, verified=True)
 
 
 # --- socket

@@ -42,8 +42,8 @@ class Postgres:
     def start(self):
         self.process = subprocess.Popen(
             [*self.launcher, *self.prefix, self.programs / "postgres", "-D", self.folder / "data", "-p", str(self.port),
-             "-k", self.folder, "-c", f"listen_addresses={self.environment['PGHOST']}"], cwd=self.folder, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+             "-k", self.folder, "-c", f"listen_addresses={self.environment['PGHOST']}"], cwd=self.folder,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(300):
             if subprocess.run([self.programs / "pg_isready", "-d", "postgres"], stdout=subprocess.DEVNULL,
                               env={**os.environ, **self.environment}).returncode == 0:
