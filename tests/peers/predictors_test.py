@@ -51,12 +51,12 @@ def milliseconds_a_token(*flags):
     """Of an answer by `submix serve`."""
     key = make_key(deployment, f"key of {flags}")
     with Server(deployment, "--port", 0, *flags) as server:
-        wish = {"model": server.model, "prompt": PROMPT, "max_tokens": 16}
-        assert ask(server.address, "POST", "/v1/completions", key, {**wish, "max_tokens": 1})[0] == 200
-        begin = time.monotonic()
-        status, answer = ask(server.address, "POST", "/v1/completions", key, wish)
-        seconds = time.monotonic() - begin
-        assert status == 200, answer
+        wish = {"model": server.model, "prompt": PROMPT}
+        for tokens in 1, 16:  # the first is slower: weights are read, memory is taken
+            begin = time.monotonic()
+            status, answer = ask(server.address, "POST", "/v1/completions", key, {**wish, "max_tokens": tokens})
+            seconds = time.monotonic() - begin
+            assert status == 200, answer
         server.stop()
     return 1000 * seconds / json.loads(answer)["usage"]["completion_tokens"]
 
