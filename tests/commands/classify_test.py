@@ -67,7 +67,7 @@ class ClassifyTest(WorkFolderTest):
         out.write_text("".join(json.dumps(line) + "\n" for line in lines[:32]))
         shown = run(*asked).stdout
         self.assertIn("40 items, 8 of them labelled now", shown)
-        self.assertRegex(shown, r"right: \d+ of the 40 whose label was given \([01]\.\d+\)")
+        self.assertRegex(shown, r"right: \d+ of the 40 whose label was given \((0\.\d{3}|1\.000)\)")
         self.refused("covers 2 more answers, and there are 40 items", *asked[:5], "--out", self.work / "more.jsonl",
                      "--threads", 1)
 
