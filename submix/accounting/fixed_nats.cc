@@ -9,8 +9,6 @@ namespace submix::accounting {
 namespace {
 
 constexpr std::int64_t kUnpayableUnits = std::numeric_limits<std::int64_t>::max();
-// 2^13 nats are 2^63 units: the first that does not fit.
-constexpr double kLimitNats = 8192;
 // What rounding may leave of a charge that is exactly zero.
 constexpr double kNegativeTolerance = 1e-15;
 

@@ -11,15 +11,17 @@ namespace submix::accounting {
 class FixedNats {
  public:
   static constexpr int kFractionBits = 50;
+  // 2^13 nats are 2^63 units: the first amount that does not fit.
+  static constexpr double kLimitNats = 8192;
 
   constexpr FixedNats() = default;
   // Requires: units >= 0.
   static FixedNats FromUnits(std::int64_t units);
-  // The least multiple >= nats: for charges. NaN, infinity and everything of 2^13 nats or more give
-  // Unpayable(): no budget can hold them. Negative values give zero only within 1e-15 of it; more
-  // is a bug (SUBMIX_CHECK).
+  // The least multiple >= nats: for charges. NaN, infinity and everything of kLimitNats or more
+  // give Unpayable(): no budget can hold them. Negative values give zero only within 1e-15 of it;
+  // more is a bug (SUBMIX_CHECK).
   static FixedNats RoundUp(double nats);
-  // The greatest multiple <= nats: for budgets. Requires: 0 <= nats < 2^13.
+  // The greatest multiple <= nats: for budgets. Requires: 0 <= nats < kLimitNats.
   static FixedNats RoundDown(double nats);
   // More than any budget.
   static FixedNats Unpayable();

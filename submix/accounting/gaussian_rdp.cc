@@ -6,6 +6,7 @@
 
 #include "submix/accounting/bisection.h"
 #include "submix/accounting/log_space.h"
+#include "submix/base/number_text.h"
 
 namespace submix::accounting {
 namespace {
@@ -37,7 +38,7 @@ double GaussianRdp(double sensitivity_over_scale, RenyiOrder order) {
 base::StatusOr<double> DeltaForZcdp(double rho, double epsilon) {
   if (!(rho >= 0) || !(epsilon >= 0)) {
     return base::InvalidArgumentError("zCDP: expected rho and epsilon >= 0, found " +
-                                      std::to_string(rho) + " and " + std::to_string(epsilon));
+                                      base::NumberText(rho) + " and " + base::NumberText(epsilon));
   }
   return LeastDelta(rho, epsilon);
 }
@@ -45,7 +46,7 @@ base::StatusOr<double> DeltaForZcdp(double rho, double epsilon) {
 base::StatusOr<double> EpsilonForZcdp(double rho, double delta) {
   if (!(rho >= 0 && rho < kInfinity) || !(delta > 0 && delta < 1)) {
     return base::InvalidArgumentError("zCDP: expected rho >= 0 and delta in (0, 1), found " +
-                                      std::to_string(rho) + " and " + std::to_string(delta));
+                                      base::NumberText(rho) + " and " + base::NumberText(delta));
   }
   if (LeastDelta(rho, 0) <= delta) return 0.0;
   return FindBoundary(0, 1, [&](double epsilon) { return LeastDelta(rho, epsilon) > delta; }).fails;

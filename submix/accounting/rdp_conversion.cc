@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "submix/base/number_text.h"
+
 namespace submix::accounting {
 namespace {
 
@@ -28,13 +30,13 @@ base::Status CheckOrder(RenyiOrder order, ConversionKind kind) {
 base::Status CheckDelta(double delta) {
   if (delta > 0 && delta < 1) return base::OkStatus();
   return base::InvalidArgumentError("delta: expected a number in (0, 1), found " +
-                                    std::to_string(delta));
+                                    base::NumberText(delta));
 }
 
 base::Status CheckNats(const char* name, double nats) {
   if (nats >= 0) return base::OkStatus();
   return base::InvalidArgumentError(std::string(name) + ": expected a number >= 0, found " +
-                                    std::to_string(nats));
+                                    base::NumberText(nats));
 }
 
 // What the conversion adds to rdp, at any order above 1; 0 at order infinity.
@@ -123,8 +125,8 @@ base::StatusOr<double> RdpForEpsilon(RenyiOrder order, const EpsilonBound& targe
   }
   if (rdp >= 0) return rdp;
   return base::InvalidArgumentError(
-      "epsilon " + std::to_string(target.epsilon) + " is out of reach at order " +
-      order.ToString() + ": the conversion alone costs " + std::to_string(target.epsilon - rdp) +
+      "epsilon " + base::NumberText(target.epsilon) + " is out of reach at order " +
+      order.ToString() + ": the conversion alone costs " + base::NumberText(target.epsilon - rdp) +
       "; raise the order or delta");
 }
 

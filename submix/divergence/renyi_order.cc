@@ -3,12 +3,14 @@
 #include <charconv>
 #include <system_error>
 
+#include "submix/base/number_text.h"
+
 namespace submix::divergence {
 
 base::StatusOr<RenyiOrder> RenyiOrder::Create(double value) {
   if (!(value > 0)) {
     return base::InvalidArgumentError("Renyi order: expected a number above 0 or inf, found " +
-                                      std::to_string(value));
+                                      base::NumberText(value));
   }
   return RenyiOrder(value);
 }

@@ -26,7 +26,6 @@ using base::StatusOr;
 using nlohmann::json;
 
 constexpr char kAnchor[] = "anchor";
-constexpr double kLargestBudget = 8192;  // FixedNats: 2^13 nats
 
 Status CheckDelta(double delta, const std::string& of) {
   if (delta > 0 && delta < 1) return base::OkStatus();
@@ -36,7 +35,7 @@ Status CheckDelta(double delta, const std::string& of) {
 
 Status CheckOptions(const DeploymentOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckDelta(options.delta, ""));
-  if (!(options.epsilon > 0 && options.epsilon < kLargestBudget)) {
+  if (!(options.epsilon > 0 && options.epsilon < accounting::FixedNats::kLimitNats)) {
     return base::InvalidArgumentError("epsilon must be above 0 and below 8192 nats, found " +
                                       base::NumberText(options.epsilon));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/divergence/bounded_range.h"
 #include "submix/divergence/mixing_weight.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
@@ -38,11 +39,11 @@ double TokenNats(double clip, int num_parts, double moves, RenyiOrder order) {
 base::Status CheckClipOptions(const ClipOptions& options) {
   if (!(options.stretch >= 1 && options.stretch <= 16)) {
     return base::InvalidArgumentError("clip stretch: expected 1 to 16, found " +
-                                      std::to_string(options.stretch));
+                                      base::NumberText(options.stretch));
   }
   if (!(std::abs(options.centre) <= 1)) {
     return base::InvalidArgumentError("clip centre: expected -1 to 1, found " +
-                                      std::to_string(options.centre));
+                                      base::NumberText(options.centre));
   }
   return base::OkStatus();
 }
@@ -126,8 +127,8 @@ base::StatusOr<std::unique_ptr<DClip>> DClip::Create(const MechanismOptions& opt
   if (clip < 0) {
     return base::InvalidArgumentError(
         "target leakage (beta): one token of dclip costs at least " +
-        std::to_string(TokenNats(0, options.num_parts, 1, options.order)) +
-        " nats by rounding alone, found " + std::to_string(options.target_leakage));
+        base::NumberText(TokenNats(0, options.num_parts, 1, options.order)) +
+        " nats by rounding alone, found " + base::NumberText(options.target_leakage));
   }
   return std::unique_ptr<DClip>(new DClip(options, clip));
 }

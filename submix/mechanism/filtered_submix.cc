@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/mechanism_options.h"
 #include "submix/mechanism/quantise.h"
@@ -158,7 +159,7 @@ base::StatusOr<std::unique_ptr<FilteredSubmix>> FilteredSubmix::Create(
   SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
   if (!(options.max_mixing_weight > 0 && options.max_mixing_weight <= 1)) {
     return base::InvalidArgumentError("max_mixing_weight: expected a number in (0, 1], found " +
-                                      std::to_string(options.max_mixing_weight));
+                                      base::NumberText(options.max_mixing_weight));
   }
   return std::unique_ptr<FilteredSubmix>(new FilteredSubmix(options));
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/divergence/softmax.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
 
@@ -44,15 +45,15 @@ void ListFrom(std::span<const float> logits, double bound, std::vector<base::Tok
 base::Status CheckSamplingOptions(const SamplingOptions& options, double log_ratio_range) {
   if (!(options.temperature > 0 && std::isfinite(options.temperature))) {
     return base::InvalidArgumentError("temperature: expected a finite number above 0, found " +
-                                      std::to_string(options.temperature));
+                                      base::NumberText(options.temperature));
   }
   if (!(options.top_p > 0 && options.top_p <= 1)) {
     return base::InvalidArgumentError("top_p: expected a number in (0, 1], found " +
-                                      std::to_string(options.top_p));
+                                      base::NumberText(options.top_p));
   }
   if (options.top_k < 0) {
     return base::InvalidArgumentError("top_k: expected 0 (all tokens) or more, found " +
-                                      std::to_string(options.top_k));
+                                      base::NumberText(options.top_k));
   }
   if (options.top_k_plus < 0 || (options.top_k_plus > 0 && options.top_k > 0)) {
     return base::InvalidArgumentError(

@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "submix/accounting/fixed_nats.h"
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/mechanism/quantise.h"
 
 namespace submix::mechanism {
 namespace {
-
-constexpr double kTargetLimitNats = 8192;  // FixedNats holds less than this
 
 constexpr std::array kAccountingNames = {
     std::pair(ChargeAccounting::kDefault, std::string_view("default")),
@@ -42,10 +42,10 @@ base::Status CheckMechanismOptions(const MechanismOptions& options) {
     return base::InvalidArgumentError("parts: expected 1 to " + std::to_string(kMaxParts) +
                                       ", found " + std::to_string(options.num_parts));
   }
-  if (!(options.target_leakage > 0 && options.target_leakage < kTargetLimitNats)) {
+  if (!(options.target_leakage > 0 && options.target_leakage < accounting::FixedNats::kLimitNats)) {
     return base::InvalidArgumentError(
         "target leakage (beta): expected nats above 0 and below 8192, found " +
-        std::to_string(options.target_leakage));
+        base::NumberText(options.target_leakage));
   }
   if (!(options.order.value() >= 1)) {
     return base::InvalidArgumentError(

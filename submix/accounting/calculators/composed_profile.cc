@@ -8,6 +8,7 @@
 #include "submix/accounting/bisection.h"
 #include "submix/accounting/calculators/dp_decoding_rdp.h"
 #include "submix/accounting/calculators/privacy_loss_distribution.h"
+#include "submix/base/number_text.h"
 
 namespace submix::accounting {
 namespace {
@@ -58,7 +59,7 @@ StatusOr<PrivacyProfile> DpDecodingProfile(const DpDecodingRun& run, std::int64_
       DpDecodingRdp(run.mixing_weight, run.vocab_size, divergence::RenyiOrder::Infinity());
   if (std::isinf(step)) {
     return base::InvalidArgumentError("DP decoding: expected a mixing weight in [0, 1), found " +
-                                      std::to_string(run.mixing_weight));
+                                      base::NumberText(run.mixing_weight));
   }
   if (step == 0) return PrivacyProfile([](double) { return Bracket{}; });
   const double rest = (1 - run.mixing_weight) / static_cast<double>(run.vocab_size);
@@ -98,7 +99,7 @@ StatusOr<PrivacyProfile> ComposedProfile(const PrivacyEvent& event) {
 StatusOr<Bracket> ComposedEpsilon(const PrivacyProfile& profile, double delta) {
   if (!(delta > 0 && delta < 1)) {
     return base::InvalidArgumentError("delta: expected a number in (0, 1), found " +
-                                      std::to_string(delta));
+                                      base::NumberText(delta));
   }
   const auto boundary = [&](double Bracket::*bound) {
     if (profile(0).*bound <= delta) return Boundary{};

@@ -8,6 +8,7 @@
 #include "submix/accounting/log_space.h"
 #include "submix/accounting/poisson_amplification.h"
 #include "submix/accounting/rdp_conversion.h"
+#include "submix/base/number_text.h"
 
 namespace submix::accounting {
 
@@ -43,7 +44,7 @@ base::StatusOr<PmixedTargets> PmixedTarget(const PmixedSettings& settings) {
   }
   if (!(settings.sampling_probability > 0 && settings.sampling_probability <= 1)) {
     return base::InvalidArgumentError("sampling probability: expected a number in (0, 1], found " +
-                                      std::to_string(settings.sampling_probability));
+                                      base::NumberText(settings.sampling_probability));
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto order, divergence::RenyiOrder::Create(settings.order));
   SUBMIX_ASSIGN_OR_RETURN(const double rdp, RdpForEpsilon(order, {settings.epsilon, settings.delta},

@@ -9,17 +9,17 @@
 #include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 
 namespace submix::accounting {
 namespace {
 
-constexpr double kMostNats = 0x1p13;     // what an account can hold
 constexpr int kMostHundredths = 100000;  // of a noise multiplier that is looked for
 
 base::Status CheckNumbers(const SubsampledGaussianRun& step, const EpsilonBound& target) {
   const auto refuse = [](const std::string& what, const std::string& range, double found) {
     return base::InvalidArgumentError(what + ": expected " + range + ", found " +
-                                      std::to_string(found));
+                                      base::NumberText(found));
   };
   if (!(step.sampling_probability > 0 && step.sampling_probability <= 1)) {
     return refuse("sampling probability", "more than 0, at most 1", step.sampling_probability);
@@ -27,7 +27,7 @@ base::Status CheckNumbers(const SubsampledGaussianRun& step, const EpsilonBound&
   if (!(step.noise_multiplier > 0 && step.noise_multiplier <= 0x1p20)) {
     return refuse("noise multiplier", "more than 0, at most 2^20", step.noise_multiplier);
   }
-  if (!(target.epsilon > 0 && target.epsilon < kMostNats)) {
+  if (!(target.epsilon > 0 && target.epsilon < FixedNats::kLimitNats)) {
     return refuse("epsilon", "more than 0, below 8192", target.epsilon);
   }
   if (!(target.delta > 0 && target.delta < 1)) {
@@ -56,7 +56,7 @@ std::optional<double> LeastNoise(const Pays& pays) {
 
 base::Status NoNoisePays(std::int64_t steps, double epsilon) {
   return base::InvalidArgumentError("no noise makes " + std::to_string(steps) +
-                                    " steps cost at most epsilon " + std::to_string(epsilon) +
+                                    " steps cost at most epsilon " + base::NumberText(epsilon) +
                                     "; take fewer");
 }
 
@@ -80,7 +80,7 @@ base::StatusOr<StepBudget> StepBudget::Plan(const SubsampledGaussianRun& step,
     SUBMIX_ASSIGN_OR_RETURN(const double nats,
                             RdpForEpsilon(bound.order, target, ConversionKind::kImproved));
     const FixedNats charge = FixedNats::RoundUp(bound.rdp);
-    if (!(nats < kMostNats) || !charge.is_payable() || charge.units() == 0) continue;
+    if (!(nats < FixedNats::kLimitNats) || !charge.is_payable() || charge.units() == 0) continue;
     const FixedNats budget = FixedNats::RoundDown(nats);
     if (budget.units() / charge.units() <= most) continue;
     most = budget.units() / charge.units();
@@ -90,8 +90,8 @@ base::StatusOr<StepBudget> StepBudget::Plan(const SubsampledGaussianRun& step,
   }
   if (most == 0) {
     return base::InvalidArgumentError(
-        "one step costs more than epsilon " + std::to_string(target.epsilon) + " at delta " +
-        std::to_string(target.delta) +
+        "one step costs more than epsilon " + base::NumberText(target.epsilon) + " at delta " +
+        base::NumberText(target.delta) +
         "; give more noise, a smaller share of the users a step, or a larger epsilon");
   }
   return plan;
@@ -155,7 +155,7 @@ base::StatusOr<double> NoiseForSteps(double sampling_probability, const RdpBound
   if (!(sampling_probability > 0 && sampling_probability <= 1)) {
     return base::InvalidArgumentError(
         "sampling probability: expected more than 0, at most 1, found " +
-        std::to_string(sampling_probability));
+        base::NumberText(sampling_probability));
   }
   if (most.order.is_infinite()) {
     return base::InvalidArgumentError("Gaussian noise costs infinity at order infinity");

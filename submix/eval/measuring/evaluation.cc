@@ -7,6 +7,7 @@
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/base/processors.h"
 #include "submix/base/worker_team.h"
 #include "submix/eval/measuring/finished_runs.h"
@@ -146,7 +147,7 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
     if (setting.tokens < 1) return base::InvalidArgumentError("tokens must be at least 1");
     if (!(setting.epsilon > 0) || !accounting::FixedNats::RoundUp(setting.epsilon).is_payable()) {
       return base::InvalidArgumentError("epsilon: expected nats above 0 and below 8192, found " +
-                                        std::to_string(setting.epsilon));
+                                        base::NumberText(setting.epsilon));
     }
   }
   const std::int64_t needed = NumPositions(plan);

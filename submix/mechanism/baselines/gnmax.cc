@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/mechanism/baselines/constant_charge.h"
 #include "submix/mechanism/baselines/noisy_votes.h"
 #include "submix/mechanism/baselines/part_law.h"
@@ -149,9 +150,9 @@ base::StatusOr<double> GnmaxNoiseScale(const MechanismOptions& options) {
   const double noise_scale = LeastNoiseScale(accounting::Inward(limit), options.order);
   if (!std::isfinite(noise_scale)) {
     return base::InvalidArgumentError("target leakage (beta): one token of gnmax costs at least " +
-                                      std::to_string(2 * kLawRounding) +
+                                      base::NumberText(2 * kLawRounding) +
                                       " nats by rounding alone, found " +
-                                      std::to_string(options.target_leakage));
+                                      base::NumberText(options.target_leakage));
   }
   return noise_scale;
 }

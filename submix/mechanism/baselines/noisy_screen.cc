@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/baselines/discrete_noise.h"
 
@@ -30,7 +31,7 @@ std::vector<std::size_t> LikeliestTokens(std::span<const double> pmf, std::size_
 
 base::Status OutOfRange(const char* option, const char* range, double found) {
   return base::InvalidArgumentError(std::string("screen: ") + option + ": expected " + range +
-                                    ", found " + std::to_string(found));
+                                    ", found " + base::NumberText(found));
 }
 
 void Normalise(std::vector<double>& values) {

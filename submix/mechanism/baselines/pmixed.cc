@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/mechanism/baselines/ball_charge.h"
 #include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/baselines/constant_charge.h"
@@ -38,7 +39,7 @@ base::StatusOr<std::unique_ptr<PMixed>> PMixed::Create(const MechanismOptions& o
   if (charge == FixedNats()) {
     return base::InvalidArgumentError(
         "target leakage (beta): no token of pmixed costs so little, found " +
-        std::to_string(options.target_leakage));
+        base::NumberText(options.target_leakage));
   }
   return std::unique_ptr<PMixed>(new PMixed(options, radius, charge));
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 #include "submix/mechanism/baselines/constant_charge.h"
 #include "submix/mechanism/baselines/part_law.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
@@ -90,8 +91,8 @@ base::StatusOr<std::uint64_t> SampleAndAggregate::NoiseScaleFor(const MechanismO
   if (!is_enough(kLargestLaplaceTerm)) {
     return base::InvalidArgumentError(
         "target leakage (beta): sample-and-aggregate needs at least " +
-        std::to_string(MovesNats(moves, kLargestLaplaceTerm, options.order)) + " nats, found " +
-        std::to_string(options.target_leakage));
+        base::NumberText(MovesNats(moves, kLargestLaplaceTerm, options.order)) + " nats, found " +
+        base::NumberText(options.target_leakage));
   }
   std::uint64_t too_small = 0;
   std::uint64_t enough = kLargestLaplaceTerm;

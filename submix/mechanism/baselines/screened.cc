@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/base/number_text.h"
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
@@ -51,9 +52,9 @@ base::StatusOr<std::unique_ptr<Screened>> Screened::Create(const MechanismOption
   behind.target_leakage = options.target_leakage - screen.WorstCaseNats();
   if (!(behind.target_leakage > 0)) {
     return base::InvalidArgumentError(
-        "screen: a comparison may cost " + std::to_string(screen.WorstCaseNats()) +
+        "screen: a comparison may cost " + base::NumberText(screen.WorstCaseNats()) +
         " nats, which leaves nothing of the target leakage (beta) of " +
-        std::to_string(options.target_leakage) +
+        base::NumberText(options.target_leakage) +
         " for the token: raise the noise scale, lower the mixing weight, or declare fewer "
         "tokens");
   }

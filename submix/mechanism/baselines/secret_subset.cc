@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "submix/base/check.h"
+#include "submix/base/number_text.h"
 
 namespace submix::mechanism {
 namespace {
@@ -22,7 +23,7 @@ base::Status CheckSamplingProbability(const MechanismOptions& options) {
     return base::OkStatus();
   }
   return base::InvalidArgumentError("sampling probability: expected a number in (0, 1], found " +
-                                    std::to_string(options.sampling_probability));
+                                    base::NumberText(options.sampling_probability));
 }
 
 double ProbabilityOfAnyPart(const MechanismOptions& options) {

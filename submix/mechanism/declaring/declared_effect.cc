@@ -17,8 +17,6 @@ using base::StatusOr;
 
 // Below it answers are the public model's to four digits.
 constexpr double kLeastEffect = 1e-4;
-// Beyond it nothing is promised.
-constexpr double kLargestEpsilon = 1e4;
 constexpr int kRefinements = 8;
 
 // The declaration; kInvalidArgument, and why, if it does nothing.
@@ -45,7 +43,7 @@ double SmallestUsefulEpsilon(const MechanismOptions& asked, const AskedBudget& b
   double low = budget.epsilon;
   double high = 2 * low;
   while (!does_something(high)) {
-    if (high > kLargestEpsilon) return std::numeric_limits<double>::infinity();
+    if (high >= accounting::FixedNats::kLimitNats) return std::numeric_limits<double>::infinity();
     low = high;
     high *= 2;
   }

@@ -82,6 +82,27 @@ TEST(DeclareUsefulBudgetTest, NamesNoEpsilonWhereNoneHelps) {
   }
 }
 
+TEST(DeclareUsefulBudgetTest, RefusesMoreThanALedgerHolds) {
+  for (const double epsilon : {8192.0, 9e3, 1e300, HUGE_VAL}) {
+    for (const bool for_users : {false, true}) {
+      EXPECT_THAT(DeclareUsefulBudget(Asked("dclip"),
+                                      {.epsilon = epsilon, .for_users = for_users, .delta = 1e-6},
+                                      MakeMechanism),
+                  StatusIs(StatusCode::kInvalidArgument, HasSubstr("below 8192 nats")))
+          << epsilon;
+    }
+  }
+}
+
+// It looks for an epsilon up to what a ledger holds, and finds none.
+TEST(DeclareUsefulBudgetTest, SaysThatNothingIsChangedAtAnyEpsilon) {
+  MechanismOptions asked = Asked("filtered-submix");
+  asked.max_mixing_weight = 1e-9;
+  EXPECT_THAT(DeclareUsefulBudget(asked, {.epsilon = 2}, MakeMechanism),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("public model's"), Not(HasSubstr("smallest epsilon")))));
+}
+
 TEST(DeclareUsefulBudgetTest, ThePublicModelMayBeDeclared) {
   SUBMIX_EXPECT_OK(DeclareUsefulBudget(Asked("public"), {.epsilon = 1}, MakeMechanism));
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "submix/accounting/fixed_nats.h"
 #include "submix/accounting/privacy_statement.h"
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/accounting/user_level.h"
@@ -15,6 +16,7 @@ namespace submix::mechanism {
 namespace {
 
 using accounting::RdpBound;
+using base::Status;
 using base::StatusOr;
 using divergence::RenyiOrder;
 
@@ -22,6 +24,12 @@ using divergence::RenyiOrder;
 constexpr double kDeclaredOrders[] = {3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 // The budgets that are tried, from nothing to this, are halved this often.
 constexpr int kHalvings = 60;
+
+Status CheckFitsALedger(double epsilon) {
+  if (epsilon < accounting::FixedNats::kLimitNats || std::isnan(epsilon)) return base::OkStatus();
+  return base::InvalidArgumentError("epsilon must be below 8192 nats, found " +
+                                    base::NumberText(epsilon));
+}
 
 // Whether the public model's training took some of the same users' promise.
 bool CountsTraining(const UserPromise& promise) {
@@ -127,6 +135,7 @@ StatusOr<std::vector<RenyiOrder>> OrdersToTry(const UserPromise& promise) {
 
 StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t tokens,
                                      const UserPromise& promise, const MechanismMaker& make) {
+  SUBMIX_RETURN_IF_ERROR(CheckFitsALedger(promise.epsilon));
   SUBMIX_ASSIGN_OR_RETURN(const auto orders, OrdersToTry(promise));
   const Search search(asked, tokens, promise, make);
   double best = 0;
@@ -152,6 +161,7 @@ StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t
 
 StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBudget& budget,
                                    const MechanismMaker& make) {
+  SUBMIX_RETURN_IF_ERROR(CheckFitsALedger(budget.epsilon));
   PartBudget declared = {asked, budget.epsilon};
   MechanismOptions& mechanism = declared.mechanism;
   mechanism.order = budget.order.value_or(RecommendedOrder());

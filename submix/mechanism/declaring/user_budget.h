@@ -39,7 +39,8 @@ struct PartBudget {
 // that leaves most per order: charges grow with it; without, a whole order, at which they are fast.
 // Requires: tokens >= 1. Errors: kFailedPrecondition if nothing follows for users from this
 // mechanism (it is not proven for every data set) or above that training; kInvalidArgument for
-// options out of range, or a promise that no budget keeps; those of `make`.
+// options out of range, an epsilon that no ledger can hold, or a promise that no budget keeps;
+// those of `make`.
 base::StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t tokens,
                                            const UserPromise& promise, const MechanismMaker& make);
 
@@ -58,8 +59,8 @@ struct AskedBudget {
 };
 
 // What to declare for it: `asked` with its order, the epsilon, and the target leakage, which
-// `asked` may give where the promise is to parts. Errors: kInvalidArgument for a target leakage
-// beside a promise to users; those of KeepUserPromise.
+// `asked` may give where the promise is to parts. Errors: kInvalidArgument for an epsilon that no
+// ledger can hold, or a target leakage beside a promise to users; those of KeepUserPromise.
 base::StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBudget& budget,
                                          const MechanismMaker& make);
 
