@@ -8,7 +8,10 @@ context; beside them, without a promise, all text fine-tuned at once. What a sha
 interrupted, the same command goes on. STAGES is the order, the most telling first.
 """
 
+import json
 import math
+import random
+import subprocess
 
 from synthetic_results import blocks, bloggers, submix, write_texts
 from which_results import (ANSWERS, KEY, MECHANISMS, RESULTS, Losses, Study, kept, milliseconds, minutes, nats_a_token,
@@ -17,17 +20,27 @@ from which_results import (ANSWERS, KEY, MECHANISMS, RESULTS, Losses, Study, kep
 DELTA = 1e-6
 EPSILONS = (8, 3)
 RUNS = 1  # of the most answers
-# Chosen on 160 other bloggers in three parts: three passes at this rate leave a member worse than the public model (46.1
-# against 45.8), one leaves it at 41.5; the mean of three is 40.9 and 41.0.
 TOP = ("--top-layers", 10)
-MEMBERS = ("--epochs", 1, "--learning-rate", 0.0005, *TOP)
+# Blogs: chosen on 160 other bloggers in three parts: three passes at this rate leave a member worse than the public model
+# (46.1 against 45.8), one leaves it at 41.5; the mean of three is 40.9 and 41.0. WikiText-2: on 727 other blocks in 64
+# parts, scored on 1,024 tokens of 42 more: public 34.3; the mean of all members 27.0 after one pass at 5e-4, 22.7 after
+# one at 2e-3, 21.3 after three at 1e-3, where a single member is at 31.6.
+MEMBERS = {"blogs": ("--epochs", 1, "--learning-rate", 0.0005, *TOP),
+           "wikitext": ("--epochs", 3, "--learning-rate", 0.001, *TOP)}
 FINE_TUNED = ("--parts", 1, "--epochs", 2, "--batch-size", 8, "--learning-rate", 0.0005, *TOP)
-DP_SGD = ("--steps", 16, "--rank", 16, "--learning-rate", 0.004, *TOP)  # over a quarter of the users each
+DP_SGD = ("--steps", 8, "--rank", 16, "--learning-rate", 0.004, *TOP)  # over a quarter of the users each
 DP_FEDAVG = ("--rounds", 8, "--tokens-per-user", 400, "--keep-short-users", "--evaluate-every", 8, "--rank", 16, *TOP)
 CONTEXTS = ("--context-tokens", 256)
+PROMPTS, PROMPT_WORDS, ANSWER_TOKENS = 10, 12, 40
+PROMPTS_HEAD = f"""# Ten beginnings, and how they go on
+
+The first {PROMPT_WORDS} words of ten held-out users of WikiText-2 (Wikipedia, CC BY-SA), drawn once, and what each contender of [the study](README.md) wrote behind them: {ANSWER_TOKENS} tokens at temperature 1, one answer each, none chosen. `filtered-submix` and DP-SGD keep (8, 1e-6) for one user; `fine-tuned` promises nothing.
+
+"""
 CONTEXT_PARTS = (8, 16, 32, 64)
 PARTS = (64, 128, 256)
 NAMES = {"blogs": "blogs, 1,500 characters each (3600 users)", "wikitext": "WikiText-2 (726 users)"}
+ROW_KEY = "corpus contender k epsilon queries".split()
 COLUMNS = ("corpus contender recipe k epsilon delta unit queries kept kept_low kept_high nats perplexity accuracy_top1 "
            "train_minutes ms_per_answer").split()
 
@@ -49,7 +62,7 @@ class RealStudy(Study):
 
     def members(self, name, k, public=None):
         return self.train(f"{name}-{k}", ("train", self.text, self.out / f"{name}-{k}", "--public", public or self.public,
-                                         "--heldout-fraction", 0, "--partition-key", KEY, "--parts", k), *MEMBERS)
+                                         "--heldout-fraction", 0, "--partition-key", KEY, "--parts", k), *MEMBERS[self.name])
 
     def fine_tuned(self):
         return self.train("fine-tuned", ("train", self.text, self.out / "fine-tuned", "--public", self.public,
@@ -101,6 +114,54 @@ def contexts_stage(k):
     return f"contexts-{k}", lambda study: study.evaluate_ensemble(f"contexts-{k}", study.contexts(k), *EPSILONS)
 
 
+# --- Ten beginnings, and how they go on
+
+
+def answers(study, name, directory, prompts, *declared):
+    """What a deployment writes behind each prompt."""
+    model, deployment = (study.out / "prompts" / f"{name}.{kind}" for kind in ("model", "deployment"))
+    subprocess.run(["rm", "-rf", model, deployment], check=True)
+    subprocess.run(["cp", "-r", directory, model], check=True)
+    submix("deploy", model, deployment, *declared)
+    return [json.loads(submix("generate", deployment, prompt, "--max-tokens", ANSWER_TOKENS, "--json"))["text"]
+            for prompt in prompts]
+
+
+def write_prompts(study):
+    """The first words of held-out users, drawn once, and each contender's one answer."""
+    made = study.out / "prompts.json"
+    if made.exists():
+        return
+    (study.out / "prompts").mkdir(exist_ok=True)
+    texts = [json.loads(line)["text"] for line in study.heldout.read_text().splitlines()]
+    prompts = [" ".join(text.split()[:PROMPT_WORDS]) for text in random.Random("submix prompts").sample(texts, PROMPTS)]
+    promise = "--unit", "user", "--epsilon", EPSILONS[0], "--delta", DELTA, "--tokens", ANSWERS[1]
+    written = {
+        "public": answers(study, "public", study.members("ensemble", 64), prompts, "--mechanism", "public"),
+        "filtered-submix": answers(study, "filtered-submix", study.members("ensemble", 64), prompts, *promise),
+        "dp-sgd": answers(study, "dp-sgd", study.dp_sgd(EPSILONS[0]) / "released", prompts, "--mechanism", "public"),
+        # One part and a budget that promises nothing: the model itself.
+        "fine-tuned, no promise": answers(study, "fine-tuned", study.fine_tuned(), prompts, "--mechanism", "dclip", "--unit",
+                                          "part", "--epsilon", 8000, "--tokens", PROMPTS * ANSWER_TOKENS),
+    }
+    made.write_text(json.dumps({"prompts": prompts, "answers": written}))
+
+
+def draw_prompts(study, path):
+    """A page of them."""
+    found = json.loads((study.out / "prompts.json").read_text())
+    sections = []
+    for number, prompt in enumerate(found["prompts"]):
+        rows = "".join(f"| {name} | {in_a_row(texts[number])} |\n" for name, texts in found["answers"].items())
+        sections.append(f"**{in_a_row(prompt)}** …\n\n| | |\n|---|---|\n{rows}")
+    path.write_text(PROMPTS_HEAD + "\n".join(sections))
+
+
+def in_a_row(text):
+    """As Markdown reads it in a table."""
+    return "".join("\\" + letter if letter in "\\`*_{}[]<>#|~" else letter for letter in " ".join(text.split()))
+
+
 def model_stage(name, make):
     return name, lambda study: study.evaluate_model(name, make(study))
 
@@ -122,6 +183,7 @@ STAGES = [
     *(contexts_stage(k) for k in CONTEXT_PARTS if k != 16),
     model_stage("dp-fedavg-8", lambda study: study.dp_fedavg(8) / "released"),
     both_stage(3, 64),
+    ("prompts", write_prompts),
 ]
 
 
@@ -188,22 +250,30 @@ class Table:
 
     def ensembles(self):
         """Name, kind, parts, recipe, and the model of DP-SGD below."""
+        recipe = " ".join(map(str, MEMBERS[self.study.name]))
         for k in PARTS:
-            yield f"ensemble-{k}", "", k, " ".join(map(str, MEMBERS)), None
+            yield f"ensemble-{k}", "", k, recipe, None
         for epsilon in EPSILONS:
-            yield f"both-{epsilon:g}-64", " over dp-sgd", 64, " ".join(map(str, MEMBERS)), f"dp-sgd-{epsilon / 2:g}-{DELTA / 2:g}"
+            yield f"both-{epsilon:g}-64", " over dp-sgd", 64, recipe, f"dp-sgd-{epsilon / 2:g}-{DELTA / 2:g}"
         for k in CONTEXT_PARTS:
             yield f"contexts-{k}", " by context", k, " ".join(map(str, CONTEXTS)), None
 
 
 def collect(data, out, public):
-    rows = []
+    """What was made replaces what was there of the same contender and promise."""
+    def key(row):
+        return tuple(str(row[name]) for name in ROW_KEY)
+
+    table, rows = RESULTS / "real/real.csv", {}
     for name in NAMES:
         study = RealStudy(name, data, out, public)
         if (study.out / "fine-tuned.csv").exists():
-            rows += Table(study).rows()
-    (RESULTS / "real").mkdir(exist_ok=True)
-    write_table(RESULTS / "real/real.csv", COLUMNS, rows)
+            rows.update((key(row), row) for row in Table(study).rows())
+        if (study.out / "prompts.json").exists() and name == "wikitext":  # bloggers' words are not shown
+            draw_prompts(study, RESULTS / "real/prompts.md")
+    before = {key(row): row for row in rows_of(table)} if table.exists() else {}
+    corpora = list(NAMES.values())
+    write_table(table, COLUMNS, sorted({**before, **rows}.values(), key=lambda row: corpora.index(row["corpus"])))
 
 
 def run(data, out, public, names):

@@ -5,6 +5,7 @@ batch; the same law as our own decoding, and `submix serve` over them.
     predictors_test.py BUILD_DIR SOURCE_DIR
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -31,6 +32,7 @@ PARTS = 16
 START_SECONDS = 180
 PROMPT = "The delivery came late, and when I opened the box"
 HERE = pathlib.Path(__file__).parent
+key_numbers = itertools.count()
 
 
 def setUpModule():
@@ -49,7 +51,7 @@ def setUpModule():
 
 def milliseconds_a_token(*flags):
     """Of an answer by `submix serve`."""
-    key = make_key(deployment, f"key of {flags}")
+    key = make_key(deployment, f"key {next(key_numbers)}")
     with Server(deployment, "--port", 0, *flags) as server:
         wish = {"model": server.model, "prompt": PROMPT}
         for tokens in 1, 16:  # the first is slower: weights are read, memory is taken

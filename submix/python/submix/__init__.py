@@ -27,7 +27,8 @@ def serve_vllm(ensemble, socket, *, sequences=64, **engine):
 
     ensemble    the directory of an ensemble whose members are adapters; its files are verified first
     socket      a path, as serve_logits has it
-    sequences   the most at a time: max_sequences of the server. Each is a request of vLLM for every model
+    sequences   the most at a time: max_sequences of the server. Each is a request of vLLM for every model; fewer, with a
+                warning, where vLLM has no memory for the keys and values of so many
     engine      options of vLLM's engine (AsyncEngineArgs), such as dtype, max_model_len, tensor_parallel_size
 
     Wants vLLM 0.32 or a later one, and a model and modules for which it has adapters. A script that calls this does so

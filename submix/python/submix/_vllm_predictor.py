@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import tempfile
 import uuid
+import warnings
 
 import numpy
 import safetensors.torch
@@ -20,6 +21,8 @@ import torch
 
 # The interface of logits processors below is that of vLLM's first model runner.
 os.environ.setdefault("VLLM_USE_V2_MODEL_RUNNER", "0")
+# Nothing about what runs here is sent to vLLM's makers, unless somebody asked for it.
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 from vllm import SamplingParams, TokensPrompt
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.engine.protocol import StreamingInput
@@ -30,6 +33,8 @@ from vllm.v1.sample.logits_processor import LogitsProcessor, MoveDirectionality
 
 # The ranks that vLLM makes room for.
 _RANKS = 8, 16, 32, 64, 128, 256, 320, 512
+# Tokens of a step of vLLM where nobody says more: on processors; GPUs have more.
+_LEAST_STEP = 2048
 _CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 # How a request's SamplingParams name its place in the file: [file, slots, vocabulary, slot].
 _PLACE = "submix_place"
@@ -91,7 +96,8 @@ def _nothing_learnt(member, directory):
 
 
 class VllmPredictor:
-    """All models of up to `sequences` sequences in one vLLM, whose event loop runs while predict does."""
+    """All models of up to `sequences` sequences in one vLLM, whose event loop runs while predict does. Fewer, with a
+    warning, where vLLM's memory for keys and values is too small for so many of full length."""
 
     prefill = None  # vLLM cuts long prompts itself
 
@@ -100,17 +106,21 @@ class VllmPredictor:
         self.adapters = [LoRARequest(f"row{row}", 1 + row, str(path))
                          for row, path in enumerate([_nothing_learnt(members[0], self.folder.name), *members])]
         rank = max(json.loads((pathlib.Path(member) / _CONFIG).read_text())["r"] for member in members)
+        requests = sequences * self.rows
+        # A step of vLLM must hold a token of every request.
+        batch = {"max_num_batched_tokens": requests} if requests > _LEAST_STEP else {}
         self.runner = asyncio.Runner()
         self.engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**{
             "model": str(public_model), "enable_lora": True, "max_loras": self.rows, "max_cpu_loras": self.rows,
-            "max_lora_rank": min(size for size in _RANKS if size >= rank), "max_num_seqs": sequences * self.rows,
+            "max_lora_rank": min(size for size in _RANKS if size >= rank), "max_num_seqs": requests, **batch,
             # Sequences keep their own keys and values; what others have asked must not tell in the time of an answer.
             "enable_prefix_caching": False, "async_scheduling": False,
             "logits_processors": [f"{__name__}:{LogitsToFile.__name__}"], **engine}))
         self.vocabulary = self.engine.model_config.get_vocab_size()
         self.context = self.engine.model_config.max_model_len - 1  # vLLM ends a request that fills it
-        self.slots = sequences * self.rows
+        sequences = self._fitting(sequences)
         self.memory = os.memfd_create("submix_logits")  # nothing is left of it when this process has ended
+        self.slots = sequences * self.rows
         os.truncate(self.memory, 4 * self.slots * self.vocabulary)
         self.file = f"/proc/{os.getpid()}/fd/{self.memory}"
         self.logits = _map(self.file, self.slots, self.vocabulary).reshape(sequences, self.rows, -1)
@@ -125,6 +135,19 @@ class VllmPredictor:
         self.runner.close()
         os.close(self.memory)
         self.folder.cleanup()
+
+    def _fitting(self, sequences):
+        """So many, or fewer: a request that stays open keeps its keys and values, and one without room would wait for ever."""
+        cache = self.engine.vllm_config.cache_config
+        each = -(-self.engine.model_config.max_model_len // cache.block_size) * self.rows
+        room = (cache.num_gpu_blocks - 1) // each  # vLLM keeps one block to itself
+        length = f"of {self.engine.model_config.max_model_len} tokens for each of {self.rows} models"
+        more = "take a smaller max_model_len, or give it more (gpu_memory_utilization; VLLM_CPU_KVCACHE_SPACE)"
+        if room < 1:
+            raise RuntimeError(f"serve_vllm: vLLM has no room for a sequence {length}: {more}")
+        if room < sequences:
+            warnings.warn(f"serve_vllm: of {sequences} sequences at a time, {length}, {room} fit into vLLM's memory: {more}")
+        return min(room, sequences)
 
     @property
     def rows(self):
@@ -142,7 +165,7 @@ class VllmPredictor:
         if not self.free:
             gc.collect()  # a step that failed keeps its sequences in the exception's frames
         if not self.free:
-            raise RuntimeError("more sequences at a time than serve_vllm was told: raise its `sequences`")
+            raise RuntimeError(f"more than serve_vllm's {len(self.logits)} sequences at a time: the server's max_sequences is larger")
         return _Open(self)
 
     async def _step(self, sequences):
