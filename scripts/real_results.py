@@ -4,8 +4,10 @@ blogs     3,600 bloggers, the first 1,500 characters of each; scored on those of
 wikitext  726 users, blocks of 300 words
 
 Contenders: ensembles of adapters, a model of DP-SGD, one of DP-FedAvg, ensembles over a model of DP-SGD, members by
-context; beside them, without a promise, all text fine-tuned at once. What a share is of: the nats a token that fine-tuning without privacy gains. Every training, evaluation and text is kept in OUT;
-interrupted, the same command goes on. STAGES is the order, the most telling first.
+context; beside them, without a promise, all text fine-tuned at once. What a share is of: the nats a token that
+fine-tuning without privacy gains. Every training, evaluation and text is kept in OUT; interrupted, the same command goes
+on. STAGES is the order, the most telling first; "prompts" is ten beginnings and how contenders go on. "collect" replaces
+the rows of what was made, and leaves others as they are.
 """
 
 import json
@@ -32,9 +34,10 @@ DP_SGD = ("--steps", 8, "--rank", 16, "--learning-rate", 0.004, *TOP)  # over a 
 DP_FEDAVG = ("--rounds", 8, "--tokens-per-user", 400, "--keep-short-users", "--evaluate-every", 8, "--rank", 16, *TOP)
 CONTEXTS = ("--context-tokens", 256)
 PROMPTS, PROMPT_WORDS, ANSWER_TOKENS = 10, 12, 40
+TEMPERATURE = 0.8
 PROMPTS_HEAD = f"""# Ten beginnings, and how they go on
 
-The first {PROMPT_WORDS} words of ten held-out users of WikiText-2 (Wikipedia, CC BY-SA), drawn once, and what each contender of [the study](README.md) wrote behind them: {ANSWER_TOKENS} tokens at temperature 1, one answer each, none chosen. `filtered-submix` and DP-SGD keep (8, 1e-6) for one user; `fine-tuned` promises nothing.
+The first {PROMPT_WORDS} words of ten held-out users of WikiText-2 (Wikipedia, CC BY-SA), drawn once, and what each contender of [the study](README.md) wrote behind them: {ANSWER_TOKENS} tokens at temperature {TEMPERATURE}, one answer each, none chosen. `filtered-submix` and DP-SGD keep (8, 1e-6) for one user; `fine-tuned` promises nothing.
 
 """
 CONTEXT_PARTS = (8, 16, 32, 64)
@@ -123,8 +126,8 @@ def answers(study, name, directory, prompts, *declared):
     subprocess.run(["rm", "-rf", model, deployment], check=True)
     subprocess.run(["cp", "-r", directory, model], check=True)
     submix("deploy", model, deployment, *declared)
-    return [json.loads(submix("generate", deployment, prompt, "--max-tokens", ANSWER_TOKENS, "--json"))["text"]
-            for prompt in prompts]
+    return [json.loads(submix("generate", deployment, prompt, "--max-tokens", ANSWER_TOKENS, "--temperature",
+                              TEMPERATURE, "--json"))["text"] for prompt in prompts]
 
 
 def write_prompts(study):
@@ -260,7 +263,7 @@ class Table:
 
 
 def collect(data, out, public):
-    """What was made replaces what was there of the same contender and promise."""
+    """The table and the page of prompts."""
     def key(row):
         return tuple(str(row[name]) for name in ROW_KEY)
 
