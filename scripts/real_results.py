@@ -13,11 +13,10 @@ the rows of what was made, and leaves others as they are.
 import json
 import math
 import random
-import subprocess
 
 from synthetic_results import blocks, bloggers, submix, write_texts
-from which_results import (ANSWERS, KEY, MECHANISMS, RESULTS, Losses, Study, kept, milliseconds, minutes, nats_a_token,
-                           noise_of, rows_of, write_table)
+from which_results import (ANSWERS, KEY, MECHANISMS, RESULTS, Losses, Study, deployed_copy, kept, merged, milliseconds,
+                           minutes, nats_a_token, noise_of, rows_of, write_table)
 
 DELTA = 1e-6
 EPSILONS = (8, 3)
@@ -122,10 +121,7 @@ def contexts_stage(k):
 
 def answers(study, name, directory, prompts, *declared):
     """What a deployment writes behind each prompt."""
-    model, deployment = (study.out / "prompts" / f"{name}.{kind}" for kind in ("model", "deployment"))
-    subprocess.run(["rm", "-rf", model, deployment], check=True)
-    subprocess.run(["cp", "-r", directory, model], check=True)
-    submix("deploy", model, deployment, *declared)
+    deployment = deployed_copy(study.out / "prompts" / name, directory, *declared)
     return [json.loads(submix("generate", deployment, prompt, "--max-tokens", ANSWER_TOKENS, "--temperature",
                               TEMPERATURE, "--json"))["text"] for prompt in prompts]
 
@@ -135,7 +131,6 @@ def write_prompts(study):
     made = study.out / "prompts.json"
     if made.exists():
         return
-    (study.out / "prompts").mkdir(exist_ok=True)
     texts = [json.loads(line)["text"] for line in study.heldout.read_text().splitlines()]
     prompts = [" ".join(text.split()[:PROMPT_WORDS]) for text in random.Random("submix prompts").sample(texts, PROMPTS)]
     promise = "--unit", "user", "--epsilon", EPSILONS[0], "--delta", DELTA, "--tokens", ANSWERS[1]
@@ -264,19 +259,14 @@ class Table:
 
 def collect(data, out, public):
     """The table and the page of prompts."""
-    def key(row):
-        return tuple(str(row[name]) for name in ROW_KEY)
-
-    table, rows = RESULTS / "real/real.csv", {}
+    table, made = RESULTS / "real/real.csv", []
     for name in NAMES:
         study = RealStudy(name, data, out, public)
         if (study.out / "fine-tuned.csv").exists():
-            rows.update((key(row), row) for row in Table(study).rows())
+            made += Table(study).rows()
         if (study.out / "prompts.json").exists() and name == "wikitext":  # bloggers' words are not shown
             draw_prompts(study, RESULTS / "real/prompts.md")
-    before = {key(row): row for row in rows_of(table)} if table.exists() else {}
-    corpora = list(NAMES.values())
-    write_table(table, COLUMNS, sorted({**before, **rows}.values(), key=lambda row: corpora.index(row["corpus"])))
+    write_table(table, COLUMNS, merged(table, made, ROW_KEY, {"corpus": list(NAMES.values())}))
 
 
 def run(data, out, public, names):

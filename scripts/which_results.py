@@ -187,6 +187,15 @@ def rows_of(table):
     return list(csv.DictReader(open(table)))
 
 
+def deployed_copy(work, directory, *declared):
+    """A deployment of a copy: an ensemble that was deployed is not deployed again."""
+    subprocess.run(["rm", "-rf", work], check=True)
+    work.mkdir(parents=True)
+    subprocess.run(["cp", "-r", directory, work / "model"], check=True)
+    submix("deploy", work / "model", work / "deployment", *declared)
+    return work / "deployment"
+
+
 def milliseconds(study, directory, *deploy):
     """An answer's time: of long texts less that of short ones, so that starts do not count."""
     made = study.out / f"{directory.parent.name}.{directory.name}.milliseconds.json"
@@ -194,12 +203,9 @@ def milliseconds(study, directory, *deploy):
         measured = []
         for tokens in (32, 288):
             work = study.out / "times"
-            subprocess.run(["rm", "-rf", work], check=True)
-            work.mkdir()
-            subprocess.run(["cp", "-r", directory, work / "model"], check=True)
-            submix("deploy", work / "model", work / "deployment", *deploy)
+            deployment = deployed_copy(work, directory, *deploy)
             begun = time.monotonic()
-            submix("synthesize", work / "deployment", work / "out.jsonl", "--documents", 4, "--max-tokens", tokens,
+            submix("synthesize", deployment, work / "out.jsonl", "--documents", 4, "--max-tokens", tokens,
                    "--at-a-time", 1)
             rows = map(json.loads, (work / "out.jsonl").read_text().splitlines())
             measured.append((time.monotonic() - begun, sum(row["tokens"] for row in rows)))
@@ -314,15 +320,14 @@ def many_parts_of_blogs():
                                      f"{delta:g}", "user", found["queries"], round(float(found["kept"]), 3), "", "", "", "")))
 
 
-def merged(made, before):
-    """What was made replaces what was there under the same promise and recipe, in its place."""
+def merged(table, made, key_columns, orders):
+    """What was made replaces what the table has under the same key, in its place; rows in the orders of these columns."""
     def key(row):
-        return tuple(str(row[name]) for name in ROW_KEY)
+        return tuple(str(row[name]) for name in key_columns)
 
-    rows = {key(row): row for row in before}
-    rows.update({key(row): row for row in made})
-    corpora, contenders = list(NAMES.values()), list(CONTENDERS)
-    return sorted(rows.values(), key=lambda row: (corpora.index(row["corpus"]), contenders.index(row["contender"])))
+    before = rows_of(table) if table.exists() else []
+    rows = {key(row): row for row in [*before, *made]}
+    return sorted(rows.values(), key=lambda row: [order.index(row[name]) for name, order in orders.items()])
 
 
 # --- The figure: what is kept over the number of answers, at the largest epsilon
@@ -385,7 +390,7 @@ def collect(data, out):
     for name in NAMES:
         made += rows_of_study(Study(name, data, out))
     table = RESULTS / "which/which.csv"
-    rows = merged(made, rows_of(table) if table.exists() else [])
+    rows = merged(table, made, ROW_KEY, {"corpus": list(NAMES.values()), "contender": list(CONTENDERS)})
     write_table(table, COLUMNS, rows)
     draw(rows, RESULTS / "which/which.svg")
 

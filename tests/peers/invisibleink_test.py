@@ -135,7 +135,8 @@ class InvisibleInkTest(unittest.TestCase):
                      f"{theirs:.0f} by InvisibleInk ({ours / theirs:.2f} times)")
 
     def test_how_like_the_records(self):
-        """The same records, number of documents, most tokens of each, and epsilon for one record of a known list."""
+        """The same list of records, of which a keyed hash chooses those that ours reads and theirs reads the first; the same
+        number of documents, most tokens of each, and epsilon for one record of a known list."""
         model, texts = real_model("smollm2-135m-instruct"), records(USERS)
         corpus, deployment = self.read_by_members(model, texts, READERS, batches=DOCUMENTS, tokens=DOCUMENT_TOKENS)
         ours, theirs, heldout = (self.work / f"{name}.jsonl" for name in ("ours", "theirs", "heldout"))
