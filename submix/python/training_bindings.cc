@@ -25,6 +25,7 @@
 #include "submix/train/recipes/training_options_table.h"
 #include "submix/train/recipes/training_order.h"
 #include "submix/train/recipes/training_recipe.h"
+#include "submix/workbench/ensembles/loss_notes.h"
 
 namespace submix::python {
 namespace {
@@ -192,10 +193,10 @@ class EnsembleTraining {
         train::AdapterOf({false, rank, lora_alpha, targets, top_layers},
                          options.fine_tune.lora.value_or(model::LoraConfig()), config_.layers));
     options_ = options.fine_tune;
-    const py::gil_scoped_release release;
-    base::StatusOr<train::EnsemblePlan> plan = train::EnsemblePlan::Begin(options);
-    const py::gil_scoped_acquire acquire;
-    plan_ = std::make_unique<train::EnsemblePlan>(ValueOrRaise(std::move(plan)));
+    Begin(options);
+    const std::string losses =
+        ValueOrRaise(workbench::WhatAddsUp({options.corpus, ensemble, public_model}, {}));
+    if (!losses.empty()) py::module_::import("warnings").attr("warn")(losses);
   }
 
   std::string public_model() const { return Plan().public_directory(); }
@@ -215,6 +216,12 @@ class EnsembleTraining {
   void Close() { plan_.reset(); }
 
  private:
+  void Begin(const train::EnsembleTrainingOptions& options) {
+    const py::gil_scoped_release release;
+    base::StatusOr<train::EnsemblePlan> plan = train::EnsemblePlan::Begin(options);
+    const py::gil_scoped_acquire acquire;
+    plan_ = std::make_unique<train::EnsemblePlan>(ValueOrRaise(std::move(plan)));
+  }
   static void CheckPartition(const corpus::PartitionOptions& partition) {
     RaiseIfError(train::CheckRange("parts", partition.num_parts, 1, mechanism::kMaxParts));
     RaiseIfError(train::CheckRange("halves", partition.halves, 1, 2));
@@ -282,7 +289,8 @@ void BindTraining(py::module_& module) {
       "corpus: JSONL or CSV, a record a line. trainer: names the program; another trainer's "
       "members are others. precision: bf16 or f32; '': what the processor multiplies. ValueError "
       "for what is out of range; submix.Error if the directory holds an ensemble of other options "
-      "or text.\n\nNumbers, also keywords, by recipe where nothing is said:" +
+      "or text. Warns of deployments and private models beside it that cost its users something "
+      "already.\n\nNumbers, also keywords, by recipe where nothing is said:" +
       NumbersHelp();
   py::class_<EnsembleTraining>(module, "EnsembleTraining", doc.c_str())
       .def(py::init<const std::string&, const std::string&, const std::string&, const std::string&,

@@ -12,7 +12,7 @@ import unittest
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
-from submix_process import BUILD, WorkFolderTest, make_ensemble, make_private_model, promised_epsilon, run
+from submix_process import BUILD, PUBLIC, WorkFolderTest, make_ensemble, make_private_model, promised_epsilon, run
 
 sys.path.insert(0, str(BUILD / "python"))
 import submix
@@ -73,6 +73,25 @@ class DeployTest(WorkFolderTest):
                 run("deploy", beside, folder / f"command_{mechanism}", "--mechanism", mechanism, "--unit", "user",
                     "--epsilon", 8, "--delta", 1e-5)
                 self.assertEqual(self.declared(folder / mechanism), self.declared(folder / f"command_{mechanism}"))
+
+    def test_who_trains_another_ensemble_of_the_same_users_is_told_that_losses_add_up(self):
+        folder = self.work / "beside"
+        folder.mkdir()
+        ensemble = make_ensemble(folder)
+
+        def train(name):
+            training = submix.EnsembleTraining(str(folder / "text.jsonl"), str(folder / name), public=str(PUBLIC), trainer="mine",
+                                               parts=2)
+            training.close()
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            train("first")  # beside an ensemble that nobody may ask
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            submix.deploy(str(ensemble), str(folder / "deployed"))
+        with self.assertWarnsRegex(UserWarning, r"add up: .*deployed \(\d+ of these \d+ users\)"):
+            train("second")
 
     def test_few_users_are_warned_of_a_large_delta(self):
         with self.assertWarnsRegex(UserWarning, "For you alone"):
