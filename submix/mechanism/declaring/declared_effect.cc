@@ -29,7 +29,8 @@ StatusOr<PartBudget> DeclareEffective(const MechanismOptions& asked, const Asked
                     accounting::FixedNats::RoundDown(declared.epsilon)) >= kLeastEffect) {
     return declared;
   }
-  return base::InvalidArgumentError("every token would be the public model's to four digits");
+  return base::InvalidArgumentError(asked.name +
+                                    ": every token would be the public model's to four digits");
 }
 
 // To two digits, or infinity.

@@ -100,7 +100,8 @@ TEST(DeclareUsefulBudgetTest, SaysThatNothingIsChangedAtAnyEpsilon) {
   asked.max_mixing_weight = 1e-9;
   EXPECT_THAT(DeclareUsefulBudget(asked, {.epsilon = 2}, MakeMechanism),
               StatusIs(StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("public model's"), Not(HasSubstr("smallest epsilon")))));
+                       AllOf(HasSubstr("filtered-submix: every token would be the public model's"),
+                             Not(HasSubstr("smallest epsilon")))));
 }
 
 TEST(DeclareUsefulBudgetTest, ThePublicModelMayBeDeclared) {
