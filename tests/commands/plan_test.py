@@ -115,6 +115,20 @@ class PlanTest(unittest.TestCase):
         self.assertIn("none is called best", text)
         self.assertNotIn("The first:", text)
 
+    def test_speaks_from_the_measured_model_that_the_public_one_is_like(self):
+        config = json.loads((SOURCE / "testdata/families/tiny-llama/config.json").read_text())
+        config.update(hidden_size=576, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3, head_dim=64)
+        asked = ["plan", "--users", 726, "--tokens-per-user", 440, "--epsilon", 8, "--delta", 1e-6, "--answers", 1024]
+        with tempfile.TemporaryDirectory() as public:
+            (pathlib.Path(public) / "config.json").write_text(json.dumps(config))
+            rows, text = answer(*asked, "--public", public), run(*asked, "--public", public).stdout
+        self.assertIsNotNone(rows[0]["kept"])
+        self.assertIn("with SmolLM2-135M-Instruct", " ".join(text.split()))
+        by_name = {row["mechanism"]: row for row in reversed(rows)}
+        self.assertIn("--epochs 3 --learning-rate 0.001", by_name["dclip"]["commands"][0])  # as it was measured
+        self.assertIn("--steps 16", by_name["dp-sgd"]["commands"][0])
+        self.assertEqual({row["kept"] for row in answer(*asked)}, {None})  # the small model knows no corpus like it
+
     def test_times_are_measured_once_and_what_takes_too_long_is_left_out(self):
         cache = tempfile.TemporaryDirectory()
         self.addCleanup(cache.cleanup)

@@ -95,13 +95,13 @@ struct Outcome {
 
 StatusOr<eval::ExpectedAnswers> Expect(const engine::Deployment& deployment) {
   const ensemble::Manifest& manifest = deployment.ensemble.manifest();
-  bool is_measured_model = false;
+  std::optional<eval::MeasuredModel> model;
   if (!manifest.external) {
     SUBMIX_ASSIGN_OR_RETURN(const auto config,
                             model::LoadConfigOf(deployment.ensemble.public_directory()));
-    is_measured_model = eval::IsLikeTheMeasuredModel(config.family, config.layers, config.width);
+    model = eval::MeasuredModelLike(config.family, config.layers, config.width);
   }
-  return eval::ExpectAnswers(manifest, deployment.config.options.mechanism, is_measured_model);
+  return eval::ExpectAnswers(manifest, deployment.config.options.mechanism, model);
 }
 
 void PrintJson(const Outcome& outcome) {

@@ -29,6 +29,7 @@ using base::NumberText;
 using base::Status;
 using base::StatusOr;
 using eval::Contender;
+using eval::MeasuredModel;
 using eval::Unknown;
 using Json = nlohmann::ordered_json;
 
@@ -66,8 +67,16 @@ StatusOr<std::optional<Unknown>> UnknownOf(const PlanOptions& options) {
   return std::optional(unknowns.front());
 }
 
+// That which the public model is like; where none is named, the small one.
+StatusOr<std::optional<MeasuredModel>> MeasuredModelOf(const std::string& directory) {
+  if (directory.empty()) return std::optional(MeasuredModel::kSmallGpt2);
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(directory));
+  return eval::MeasuredModelLike(config.family, config.layers, config.width);
+}
+
 StatusOr<std::vector<Contender>> Ask(const PlanOptions& options, std::optional<Unknown> unknown) {
   eval::PlanInput input;
+  SUBMIX_ASSIGN_OR_RETURN(input.model, MeasuredModelOf(options.public_model));
   input.users = options.users.value_or(1);
   input.tokens_a_user = options.tokens_a_user;
   input.epsilon = options.epsilon.value_or(1);
@@ -76,12 +85,6 @@ StatusOr<std::vector<Contender>> Ask(const PlanOptions& options, std::optional<U
   input.tokens = static_cast<std::int64_t>(options.tokens.value_or(1));
   if (!unknown) return eval::Contenders(input);
   return eval::ContendersThatKeep(options.kept.value_or(kWishedShare), *unknown, input);
-}
-
-StatusOr<bool> IsLikeTheMeasuredModel(const std::string& directory) {
-  if (directory.empty()) return true;
-  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(directory));
-  return eval::IsLikeTheMeasuredModel(config.family, config.layers, config.width);
 }
 
 // --- What is answered
@@ -101,7 +104,7 @@ std::string DpSgdCommand(const Contender& contender, double epsilon, const std::
                       std::to_string(std::llround(input.users)) + " --expected-batch " +
                       ShortestText(contender.sampling_probability * input.users);
   if (contender.rank > 0) train += " --rank " + std::to_string(contender.rank);
-  return train;
+  return train.append(contender.dp_sgd_recipe);
 }
 
 std::vector<std::string> CommandsOf(const Contender& contender, const std::string& public_model) {
@@ -119,7 +122,9 @@ std::vector<std::string> CommandsOf(const Contender& contender, const std::strin
   }
   std::string train = "submix train text.jsonl my_ensemble --public " + model + " --parts " +
                       std::to_string(contender.parts);
-  if (contender.passes == 3) {
+  if (!contender.recipe.empty()) {
+    train += contender.recipe;
+  } else if (contender.passes == 3) {
     train += " --tokens-a-part " + std::to_string(std::llround(contender.tokens_a_part));
   }
   commands.push_back(train);
@@ -145,7 +150,6 @@ Json TimeJson(double time) {
 // What was found out about the way to answer, beside the contender itself.
 struct Known {
   std::optional<Unknown> unknown;  // what the row answers
-  bool is_measured_model = true;
   std::optional<eval::MachineTimes> times;
   std::string too_slow = "";  // not empty: nothing is trained in time
 };
@@ -168,7 +172,7 @@ Json RowOf(const Contender& contender, const Known& known) {
   row["part_epsilon"] = contender.is_over_dp_sgd() ? Json() : NumberOrNull(contender.part_epsilon);
   row["user_epsilon"] = contender.user_epsilon;
   row["tokens"] = std::llround(contender.tokens_a_part);
-  row["kept"] = known.is_measured_model ? ShareJson(contender.expected_share) : Json();
+  row["kept"] = ShareJson(contender.expected_share);
   if (known.times) {
     row["train_minutes"] = TimeJson(eval::TrainingMinutes(*known.times, contender));
     row["ms_per_answer"] = TimeJson(eval::TokenMilliseconds(*known.times, contender));
@@ -208,28 +212,35 @@ LabelledColumns StatementsOf(const std::vector<Contender>& contenders) {
   return columns;
 }
 
+std::string NoteOnKept(std::optional<MeasuredModel> model) {
+  const std::string unranked =
+      "such rows are not ranked, but come as private training, then ensembles whose answers may "
+      "differ more from the public model's";
+  if (!model) {
+    return "kept: nothing is expected, for nothing was measured with a public model of this "
+           "shape; " +
+           unranked;
+  }
+  const auto off = [&](const char* mechanism) {
+    return NumberText(eval::ErrorOfExpectedShare(*model, mechanism).elsewhere) + " (" + mechanism +
+           ")";
+  };
+  return "kept: experience, not a promise: the share of what fine-tuning without privacy gains in "
+         "perplexity; a law fitted to measurements with " +
+         std::string(eval::NameOf(*model)) + ", which on another corpus was off by up to " +
+         off("dclip") + " and " + off("filtered-submix") +
+         "; -: outside what was measured: " + unranked;
+}
+
 std::vector<std::string> NotesOf(const std::vector<Contender>& contenders, const Known& known) {
   const eval::PlanInput& input = contenders.front().input;
   std::vector<std::string> notes = {
       "epsilons hold at delta " + NumberText(input.delta) +
           ", by the improved conversion from Renyi divergence at the best order (dclip, dp-sgd) or "
           "at the order of the row (filtered-submix)",
-      "kept: experience, not a promise: the share of what fine-tuning without privacy gains in "
-      "perplexity; a law fitted to blogs and a GPT-2 of 6 layers, which on another corpus was off "
-      "by up to " +
-          NumberText(eval::ErrorOfExpectedShare("dclip").elsewhere) + " (dclip) and " +
-          NumberText(eval::ErrorOfExpectedShare("filtered-submix").elsewhere) +
-          " (filtered-submix); -: outside what was measured: such rows are not ranked, but come as "
-          "private training, then ensembles whose answers may differ more from the public "
-          "model's"};
+      NoteOnKept(input.model)};
   if (std::ranges::none_of(contenders, &Contender::is_ensemble)) {
     if (const std::string why = eval::WhyNoEnsemble(input); !why.empty()) notes.push_back(why);
-  }
-  const bool is_any_expected = std::ranges::any_of(
-      contenders, [](const Contender& contender) { return contender.expected_share.has_value(); });
-  if (!known.is_measured_model && is_any_expected) {
-    notes.push_back(
-        "the public model is not of the measured kind: the rows are ranked as for one that is");
   }
   if (std::ranges::any_of(contenders, &Contender::is_over_dp_sgd)) {
     notes.push_back(
@@ -256,8 +267,8 @@ void PrintCommands(const char* heading, const Contender& contender, const PlanOp
 }
 
 // Whether the first may be called the best.
-bool IsRanked(const std::vector<Contender>& contenders, const Known& known) {
-  return known.is_measured_model && contenders.front().expected_share.has_value();
+bool IsRanked(const std::vector<Contender>& contenders) {
+  return contenders.front().expected_share.has_value();
 }
 
 void PrintBest(const std::vector<Contender>& contenders, bool is_ranked,
@@ -291,7 +302,6 @@ std::string LeaveInTime(double minutes, const eval::MachineTimes& times,
 Status RunPlan(const PlanOptions& options) {
   Known known;
   SUBMIX_ASSIGN_OR_RETURN(known.unknown, UnknownOf(options));
-  SUBMIX_ASSIGN_OR_RETURN(known.is_measured_model, IsLikeTheMeasuredModel(options.public_model));
   SUBMIX_ASSIGN_OR_RETURN(auto contenders, Ask(options, known.unknown));
   if (options.minutes) {
     SUBMIX_ASSIGN_OR_RETURN(known.times,
@@ -299,7 +309,7 @@ Status RunPlan(const PlanOptions& options) {
     known.too_slow = LeaveInTime(*options.minutes, *known.times, contenders);
   }
   CommandReport report;
-  const bool is_ranked = IsRanked(contenders, known);
+  const bool is_ranked = IsRanked(contenders);
   report.title = is_ranked
                      ? "Ways to answer, the best first"
                      : "Ways to answer; nothing like this was measured, so none is called best";

@@ -69,13 +69,19 @@ void ExpectOfEnsemble(Contender& ensemble) {
   ensemble.tokens_a_part = input.users * input.tokens_a_user / ensemble.parts;
   const bool is_read_thrice = ensemble.tokens_a_part >= kReadThriceTokens;
   ensemble.passes = is_read_thrice ? 3 : 1;
+  ensemble.recipe = "";
+  ensemble.expected_share = std::nullopt;
+  if (!input.model) return;
   for (const int passes : {3, 1}) {
-    if (passes == 3 && !is_read_thrice) continue;
+    const std::string_view recipe = MeasuredRecipe(*input.model, passes);
+    if (passes == 3 && !is_read_thrice && recipe.empty()) continue;
     ensemble.expected_share = ExpectedShare(
-        ensemble.mechanism, {ensemble.parts, input.tokens_a_user, ensemble.tokens_a_part, passes},
+        ensemble.mechanism,
+        {ensemble.parts, input.tokens_a_user, ensemble.tokens_a_part, passes, *input.model},
         ensemble.reach());
     if (!ensemble.expected_share) continue;
     ensemble.passes = passes;
+    ensemble.recipe = recipe;
     return;
   }
 }
@@ -141,6 +147,7 @@ StatusOr<Contender> DpSgd(const PlanInput& input, const std::optional<DpSgdExper
     training.passes = known->passes;
     training.sampling_probability = known->share_of_users;
     training.rank = known->rank;
+    training.dp_sgd_recipe = known->recipe;
     training.expected_share = known->kept;
   }
   const double share = training.sampling_probability;
@@ -155,7 +162,18 @@ StatusOr<Contender> DpSgd(const PlanInput& input, const std::optional<DpSgdExper
   return training;
 }
 
+std::optional<DpSgdExperience> KnownOfDpSgd(const PlanInput& input) {
+  if (!input.model) return std::nullopt;
+  return ExperienceWithDpSgd(*input.model, input.users, input.tokens_a_user, input.epsilon);
+}
+
 // --- Both
+
+std::optional<BothExperience> KnownOfBoth(const PlanInput& input) {
+  if (!input.model) return std::nullopt;
+  return ExperienceWithBoth(*input.model, input.users, input.tokens_a_user, input.epsilon,
+                            static_cast<double>(input.tokens));
+}
 
 // As it was measured: that share of epsilon to the training, and to the answers what the sum of
 // both losses leaves (Theorem 15).
@@ -174,6 +192,8 @@ StatusOr<Contender> Both(const PlanInput& input, const BothExperience& known) {
   both.noise_multiplier = training.noise_multiplier;
   both.steps = training.steps;
   both.rank = training.rank;
+  both.recipe = MeasuredRecipe(known.dp_sgd.model, both.passes);
+  both.dp_sgd_recipe = training.dp_sgd_recipe;
   both.training_epsilon = of_training.epsilon;
   both.expected_share = known.kept;
   return both;
@@ -296,11 +316,8 @@ StatusOr<std::vector<Contender>> Contenders(const PlanInput& input) {
     if (!HasTextFor(parts, input)) continue;
     for (const char* name : kEnsembles) add(Ensemble(name, parts, input));
   }
-  add(DpSgd(input, ExperienceWithDpSgd(input.users, input.tokens_a_user, input.epsilon)));
-  if (const auto known = ExperienceWithBoth(input.users, input.tokens_a_user, input.epsilon,
-                                            static_cast<double>(input.tokens))) {
-    add(Both(input, *known));
-  }
+  add(DpSgd(input, KnownOfDpSgd(input)));
+  if (const auto known = KnownOfBoth(input)) add(Both(input, *known));
   if (contenders.empty()) return refusal;
   std::ranges::stable_sort(contenders, {}, [](const Contender& contender) {
     return std::pair(-contender.expected_share.value_or(-1), UnrankedOrder(contender));
@@ -311,6 +328,12 @@ StatusOr<std::vector<Contender>> Contenders(const PlanInput& input) {
 StatusOr<std::vector<Contender>> ContendersThatKeep(double share, Unknown unknown,
                                                     const PlanInput& input) {
   SUBMIX_RETURN_IF_ERROR(CheckInput(With(unknown, kFirstCount, input)));
+  if (!input.model) {
+    return base::InvalidArgumentError(
+        "nothing was measured with a public model of this shape, so what is kept is not known; "
+        "give "
+        "--users, --epsilon and --tokens to see all ways");
+  }
   std::vector<Contender> contenders;
   for (const int parts : kParts) {
     for (const char* name : kEnsembles) {

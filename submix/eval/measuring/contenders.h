@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "submix/base/status.h"
 #include "submix/divergence/renyi_order.h"
+#include "submix/eval/measuring/measured_model.h"
 
 namespace submix::eval {
 
@@ -22,6 +24,8 @@ struct PlanInput {
   double epsilon = 0;
   double delta = 0;
   std::int64_t tokens = 0;  // of all answers together; DP-SGD gives any number
+  // That the public model is like; none: nothing is expected.
+  std::optional<MeasuredModel> model = MeasuredModel::kSmallGpt2;
 };
 
 struct Contender {
@@ -41,7 +45,11 @@ struct Contender {
   double sampling_probability = 0;
   double noise_multiplier = 0;
   std::int64_t steps = 0;
-  int rank = 0;                 // of the adapters; 0: as `submix train` takes it
+  int rank = 0;  // of the adapters; 0: as `submix train` takes it
+  // What `submix train` was told beside, where this was measured, of members and of DP-SGD; empty:
+  // its own recipe was.
+  std::string_view recipe = "";
+  std::string_view dp_sgd_recipe = "";
   double training_epsilon = 0;  // of the model below an ensemble alone, at input.delta
 
   double user_epsilon = 0;                    // at input.delta: what is promised

@@ -74,6 +74,15 @@ TEST(ContendersTest, WhereNothingIsKnownTheNarrowestWindowIsNotFirst) {
                                      &Contender::reach));
 }
 
+TEST(ContendersTest, NothingIsExpectedOfAModelThatNobodyMeasured) {
+  PlanInput input = kBlogs;
+  input.model = std::nullopt;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders(input));
+  for (const Contender& contender : contenders) EXPECT_FALSE(contender.expected_share);
+  EXPECT_THAT(ContendersThatKeep(.5, Unknown::kUsers, input),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("public model of this shape")));
+}
+
 TEST(ContendersTest, TooFewUsersForAnEnsembleAreToldSo) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders({60, 2400, 8, 1e-6, 1024}));
   ASSERT_EQ(contenders.size(), 1);

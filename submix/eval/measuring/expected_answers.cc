@@ -36,11 +36,11 @@ std::optional<MemberText> TextOf(const ensemble::Manifest& manifest) {
                     .passes = static_cast<int>(passes)};
 }
 
-std::string KeptSentence(double kept, std::string_view mechanism) {
+std::string KeptSentence(double kept, MeasuredModel model, std::string_view mechanism) {
   return "expect about " + base::FixedText(kept, 2) +
-         " of what fine-tuning without privacy gains in perplexity (experience on blogs, on "
-         "another corpus off by up to " +
-         base::FixedText(ErrorOfExpectedShare(mechanism).elsewhere, 2) + "; not a promise)";
+         " of what fine-tuning without privacy gains in perplexity (experience with " +
+         std::string(NameOf(model)) + ", on another corpus off by up to " +
+         base::FixedText(ErrorOfExpectedShare(model, mechanism).elsewhere, 2) + "; not a promise)";
 }
 
 // Where nothing was measured: how far answers can be from the public model's at all.
@@ -62,7 +62,7 @@ std::string ReachSentence(const ensemble::Manifest& manifest, double reach) {
 
 base::StatusOr<ExpectedAnswers> ExpectAnswers(const ensemble::Manifest& manifest,
                                               const mechanism::MechanismOptions& declared,
-                                              bool is_measured_model) {
+                                              std::optional<MeasuredModel> model) {
   const bool is_dclip = declared.name == mechanism::kDClipName;
   if (!is_dclip && declared.name != mechanism::kFilteredSubmixName) return ExpectedAnswers{};
   if (declared.order.is_infinite()) return ExpectedAnswers{};
@@ -72,11 +72,12 @@ base::StatusOr<ExpectedAnswers> ExpectAnswers(const ensemble::Manifest& manifest
     reach = dclip->clip();
   }
   ExpectedAnswers expected;
-  if (const auto text = TextOf(manifest); text && is_measured_model) {
+  if (auto text = TextOf(manifest); text && model) {
+    text->model = *model;
     expected.kept = ExpectedShare(declared.name, *text, reach);
   }
-  expected.sentence =
-      expected.kept ? KeptSentence(*expected.kept, declared.name) : ReachSentence(manifest, reach);
+  expected.sentence = expected.kept ? KeptSentence(*expected.kept, *model, declared.name)
+                                    : ReachSentence(manifest, reach);
   return expected;
 }
 

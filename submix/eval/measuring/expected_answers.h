@@ -7,6 +7,7 @@
 #include <string>
 
 #include "submix/ensemble/manifest.h"
+#include "submix/eval/measuring/measured_model.h"
 #include "submix/mechanism/mechanism_options.h"
 
 namespace submix::eval {
@@ -17,10 +18,10 @@ struct ExpectedAnswers {
   std::string sentence = "";  // without an end; empty: nothing is known
 };
 
-// `declared` as a deployment has it: with its target leakage and parts. `is_measured_model` says
-// IsLikeTheMeasuredModel of the public model. Errors: those of DClip::Create.
+// `declared` as a deployment has it: with its target leakage and parts. `model` is that which the
+// public model is like. Errors: those of DClip::Create.
 base::StatusOr<ExpectedAnswers> ExpectAnswers(const ensemble::Manifest& manifest,
                                               const mechanism::MechanismOptions& declared,
-                                              bool is_measured_model);
+                                              std::optional<MeasuredModel> model);
 
 }  // namespace submix::eval

@@ -11,6 +11,8 @@ namespace expected_answers_test {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+constexpr MeasuredModel kModel = MeasuredModel::kSmallGpt2;
+
 // Blogs of 2,400 tokens a user, read once, as the law was fitted to.
 ensemble::Manifest Blogs(int parts, std::int64_t users) {
   ensemble::Manifest manifest;
@@ -36,7 +38,7 @@ mechanism::MechanismOptions Declared(const std::string& name, int parts, double 
 TEST(ExpectedAnswersTest, KnowsWhatPlanKnows) {
   for (const char* name : {"dclip", "filtered-submix"}) {
     SUBMIX_ASSERT_OK_AND_ASSIGN(const auto expected,
-                                ExpectAnswers(Blogs(64, 3600), Declared(name, 64, 0.002), true));
+                                ExpectAnswers(Blogs(64, 3600), Declared(name, 64, 0.002), kModel));
     ASSERT_TRUE(expected.kept.has_value()) << name;
     EXPECT_THAT(expected.sentence, HasSubstr("expect about 0."));
   }
@@ -45,7 +47,7 @@ TEST(ExpectedAnswersTest, KnowsWhatPlanKnows) {
 TEST(ExpectedAnswersTest, FewUsersUnderAStrictPromiseAreNearlyThePublicModel) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(
       const auto expected,
-      ExpectAnswers(Blogs(8, 60), Declared("filtered-submix", 8, 1e-6), false));
+      ExpectAnswers(Blogs(8, 60), Declared("filtered-submix", 8, 1e-6), std::nullopt));
   EXPECT_FALSE(expected.kept.has_value());
   EXPECT_THAT(expected.sentence, HasSubstr("nearly the public model's"));
   EXPECT_THAT(expected.sentence, HasSubstr("60 users in 8 parts"));
@@ -54,19 +56,18 @@ TEST(ExpectedAnswersTest, FewUsersUnderAStrictPromiseAreNearlyThePublicModel) {
 TEST(ExpectedAnswersTest, WhereNothingWasMeasuredItSaysHowFarAnswersGo) {
   ensemble::Manifest external = Blogs(64, 3600);
   external.members.clear();
-  for (const auto& [manifest, is_measured_model] :
-       {std::pair(Blogs(64, 3600), false), std::pair(external, true)}) {
-    SUBMIX_ASSERT_OK_AND_ASSIGN(
-        const auto expected,
-        ExpectAnswers(manifest, Declared("dclip", 64, 0.002), is_measured_model));
+  for (const auto& [manifest, model] : {std::pair(Blogs(64, 3600), std::optional<MeasuredModel>()),
+                                        std::pair(external, std::optional(kModel))}) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto expected,
+                                ExpectAnswers(manifest, Declared("dclip", 64, 0.002), model));
     EXPECT_FALSE(expected.kept.has_value());
     EXPECT_THAT(expected.sentence, HasSubstr("nothing like it was measured"));
   }
 }
 
 TEST(ExpectedAnswersTest, OfOtherMechanismsNothingIsKnown) {
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto expected,
-                              ExpectAnswers(Blogs(64, 3600), Declared("pmixed", 64, 0.002), true));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const auto expected, ExpectAnswers(Blogs(64, 3600), Declared("pmixed", 64, 0.002), kModel));
   EXPECT_FALSE(expected.kept.has_value());
   EXPECT_THAT(expected.sentence, IsEmpty());
 }

@@ -18,6 +18,9 @@ namespace expected_share_test {
 
 using Row = std::map<std::string, std::string>;
 
+constexpr MeasuredModel kSmall = MeasuredModel::kSmallGpt2;
+constexpr MeasuredModel kSmolLm2 = MeasuredModel::kSmolLm2;
+
 constexpr double kAllTokens = 8.64e6;
 constexpr double kQuarterTokens = kAllTokens / 4;
 
@@ -40,6 +43,10 @@ std::vector<Row> Rows(const std::string& file) {
   return rows;
 }
 
+constexpr const char* kBlogs = "blogs (3600 users)";
+constexpr const char* kShortBlogs = "blogs, 1,500 characters each (3600 users)";
+constexpr const char* kWikiText = "WikiText-2 (726 users)";
+
 // A file of results, and what its rows do not say.
 struct Measured {
   const char* file;
@@ -48,10 +55,9 @@ struct Measured {
   int parts;  // 0: in the rows
   bool is_wide = false;
   double tokens_a_user = 2400;
+  const char* corpus = kBlogs;  // in a table of several
+  MeasuredModel model = kSmall;
 };
-
-constexpr const char* kBlogs = "blogs (3600 users)";
-constexpr const char* kShortBlogs = "blogs, 1,500 characters each (3600 users)";
 
 constexpr Measured kMeasured[] = {
     {"blogs/kept-improvement.kept.csv", kQuarterTokens, 1, 0},
@@ -64,7 +70,9 @@ constexpr Measured kMeasured[] = {
     {"all_passes/kept-64.csv", kAllTokens, 3, 64},
     {"all_passes/kept-64-wide.csv", kAllTokens, 3, 64, true},
     {"all_passes/kept-256-wide.csv", kAllTokens, 3, 256, true},
-    {"which/which.csv", kAllTokens / 6, 1, 64, true, 400},
+    {"which/which.csv", kAllTokens / 6, 1, 64, true, 400, kShortBlogs},
+    {"real/real.csv", 726 * 438, 3, 64, true, 438, kWikiText, kSmolLm2},
+    {"real/real.csv", 3600 * 411.4, 1, 128, true, 411, kShortBlogs, kSmolLm2},
 };
 
 std::string MechanismOf(const Row& row) {
@@ -74,10 +82,27 @@ std::string MechanismOf(const Row& row) {
   return row.at("model");
 }
 
-// Of which.csv, a table of several corpora, those of this one.
 bool IsOf(const Measured& measured, const Row& row) {
-  return !row.contains("corpus") ||
-         row.at("corpus") == (measured.tokens_a_user == 400 ? kShortBlogs : kBlogs);
+  const bool has_other_parts =
+      measured.parts > 0 && row.contains("k") && std::stoi(row.at("k")) != measured.parts;
+  return !has_other_parts && (!row.contains("corpus") || row.at("corpus") == measured.corpus);
+}
+
+// Of the improvement in perplexity; real.csv has the shares of nats.
+double KeptOf(const Row& row, const std::vector<Row>& rows) {
+  if (!row.contains("nats")) return std::stod(row.at("kept"));
+  const auto perplexity_of = [&](const char* contender) {
+    for (const Row& other : rows) {
+      if (other.at("corpus") == row.at("corpus") && other.at("contender") == contender) {
+        return std::stod(other.at("perplexity"));
+      }
+    }
+    ADD_FAILURE() << contender;
+    return 0.0;
+  };
+  const double open = perplexity_of("public");
+  return (open - std::stod(row.at("perplexity"))) /
+         (open - perplexity_of("fine-tuned, no promise"));
 }
 
 mechanism::PartBudget Declared(const Row& row, const Measured& measured, int parts) {
@@ -89,35 +114,41 @@ mechanism::PartBudget Declared(const Row& row, const Measured& measured, int par
   mechanism::AskedBudget asked = {std::stod(row.at("epsilon")), row.at("unit") == "user"};
   asked.tokens = std::stoll(row.at("queries"));
   if (!row.contains("order") || row.at("order") == "delta=1e-05") {
-    asked.delta = 1e-5;
+    asked.delta = row.contains("delta") ? std::stod(row.at("delta")) : 1e-5;
   } else {
     asked.order = *divergence::RenyiOrder::Parse(row.at("order"));
   }
   return *DeclareBudget(options, asked, mechanism::MakeMechanism);
 }
 
+double ReachOf(const Row& row, const Measured& measured, int parts) {
+  const mechanism::PartBudget declared = Declared(row, measured, parts);
+  if (declared.mechanism.name == "dclip") {
+    return mechanism::DClip::Create(declared.mechanism).value()->clip();
+  }
+  return Reach(parts, declared.mechanism.order.value(), declared.mechanism.target_leakage);
+}
+
 // |expected - measured| of every row of the mechanism that the law is about.
-std::vector<double> Differences(const std::string& mechanism) {
+std::vector<double> Differences(MeasuredModel model, const std::string& mechanism) {
   std::vector<double> differences;
   for (const Measured& measured : kMeasured) {
-    for (const Row& row : Rows(measured.file)) {
+    if (measured.model != model) continue;
+    const std::vector<Row> rows = Rows(measured.file);
+    for (const Row& row : rows) {
       if (MechanismOf(row) != mechanism || !IsOf(measured, row)) continue;
       const int parts = measured.parts > 0 ? measured.parts : std::stoi(row.at("k"));
       if (parts < 16) continue;
-      const mechanism::PartBudget declared = Declared(row, measured, parts);
-      double reach =
-          Reach(parts, declared.mechanism.order.value(), declared.mechanism.target_leakage);
-      if (mechanism == "dclip")
-        reach = mechanism::DClip::Create(declared.mechanism).value()->clip();
+      const double reach = ReachOf(row, measured, parts);
       if (mechanism == "dclip" && !measured.is_wide && reach > 2) continue;
       const auto expected = ExpectedShare(
-          mechanism, {parts, measured.tokens_a_user, measured.tokens / parts, measured.passes},
-          reach);
+          mechanism,
+          {parts, measured.tokens_a_user, measured.tokens / parts, measured.passes, model}, reach);
       if (!expected) {
         ADD_FAILURE() << measured.file << ": outside of what was measured";
         continue;
       }
-      differences.push_back(std::abs(*expected - std::stod(row.at("kept"))));
+      differences.push_back(std::abs(*expected - KeptOf(row, rows)));
     }
   }
   return differences;
@@ -136,10 +167,10 @@ double MostKept(const std::string& corpus, const std::string& contender, double 
   return most;
 }
 
-void ExpectStatedError(const std::string& mechanism, std::size_t rows) {
-  const std::vector<double> differences = Differences(mechanism);
+void ExpectStatedError(MeasuredModel model, const std::string& mechanism, std::size_t rows) {
+  const std::vector<double> differences = Differences(model, mechanism);
   ASSERT_EQ(differences.size(), rows);
-  const ShareError stated = ErrorOfExpectedShare(mechanism);
+  const ShareError stated = ErrorOfExpectedShare(model, mechanism);
   double sum = 0;
   for (const double difference : differences) sum += difference;
   const double largest = *std::ranges::max_element(differences);
@@ -158,12 +189,7 @@ void ExpectStatedErrorElsewhere(const std::string& mechanism) {
   int rows = 0;
   for (const Row& row : Rows(measured.file)) {
     if (row.at("mechanism") != mechanism) continue;
-    const mechanism::PartBudget declared = Declared(row, measured, measured.parts);
-    double reach =
-        Reach(measured.parts, declared.mechanism.order.value(), declared.mechanism.target_leakage);
-    if (mechanism == "dclip") {
-      reach = mechanism::DClip::Create(declared.mechanism).value()->clip();
-    }
+    const double reach = ReachOf(row, measured, measured.parts);
     const auto expected = ExpectedShare(
         mechanism, {measured.parts, measured.tokens_a_user, measured.tokens / measured.parts, 3},
         reach);
@@ -172,18 +198,47 @@ void ExpectStatedErrorElsewhere(const std::string& mechanism) {
     ++rows;
   }
   EXPECT_EQ(rows, 2);
-  EXPECT_LE(largest, ErrorOfExpectedShare(mechanism).elsewhere);
-  EXPECT_GT(largest, ErrorOfExpectedShare(mechanism).elsewhere - 0.01);
+  EXPECT_LE(largest, ErrorOfExpectedShare(kSmall, mechanism).elsewhere);
+  EXPECT_GT(largest, ErrorOfExpectedShare(kSmall, mechanism).elsewhere - 0.01);
+}
+
+// Over SmolLM2: the law of each corpus on the rows of the other.
+void ExpectStatedErrorOfTheOther(const std::string& mechanism) {
+  const std::vector<Row> rows = Rows("real/real.csv");
+  double largest = 0;
+  for (const Measured& fitted : kMeasured) {
+    for (const Measured& other : kMeasured) {
+      const bool is_smollm2 = fitted.model == kSmolLm2 && other.model == kSmolLm2;
+      if (!is_smollm2 || fitted.corpus == other.corpus) continue;
+      for (const Row& row : rows) {
+        if (MechanismOf(row) != mechanism || !IsOf(other, row)) continue;
+        const auto expected = ExpectedShare(mechanism,
+                                            {fitted.parts, fitted.tokens_a_user,
+                                             fitted.tokens / fitted.parts, fitted.passes, kSmolLm2},
+                                            ReachOf(row, other, other.parts));
+        ASSERT_TRUE(expected);
+        largest = std::max(largest, std::abs(*expected - KeptOf(row, rows)));
+      }
+    }
+  }
+  EXPECT_LE(largest, ErrorOfExpectedShare(kSmolLm2, mechanism).elsewhere);
+  EXPECT_GT(largest, ErrorOfExpectedShare(kSmolLm2, mechanism).elsewhere - 0.01);
 }
 
 TEST(ExpectedShareTest, TheErrorElsewhereIsTheStatedOne) {
+  ExpectStatedErrorOfTheOther("dclip");
+  ExpectStatedErrorOfTheOther("filtered-submix");
   ExpectStatedErrorElsewhere("dclip");
   ExpectStatedErrorElsewhere("filtered-submix");
 }
 
-TEST(ExpectedShareTest, DclipsErrorIsTheStatedOne) { ExpectStatedError("dclip", 63); }
+TEST(ExpectedShareTest, DclipsErrorIsTheStatedOne) {
+  ExpectStatedError(kSmall, "dclip", 63);
+  ExpectStatedError(kSmolLm2, "dclip", 12);
+}
 TEST(ExpectedShareTest, FilteredSubmixsErrorIsTheStatedOne) {
-  ExpectStatedError("filtered-submix", 62);
+  ExpectStatedError(kSmall, "filtered-submix", 62);
+  ExpectStatedError(kSmolLm2, "filtered-submix", 12);
 }
 
 // docs/results/private_training.csv: the perplexity by DP-SGD between the public model's and that
@@ -198,38 +253,56 @@ TEST(ExpectedShareTest, DpSgdsIsTheMeasuredOne) {
     const double fine_tuned = std::stod(rows[0].at("perplexity"));
     const double by_dp_sgd = std::stod(rows[1].at("perplexity"));
     EXPECT_NEAR((public_perplexity[i] - by_dp_sgd) / (public_perplexity[i] - fine_tuned),
-                ExperienceWithDpSgd(900, 2400, std::stod(rows[1].at("epsilon")))->kept, 0.005);
+                ExperienceWithDpSgd(kSmall, 900, 2400, std::stod(rows[1].at("epsilon")))->kept,
+                0.005);
   }
   const double epsilons[] = {8, 3};
   for (const double epsilon : epsilons) {
     EXPECT_NEAR(MostKept(kBlogs, "dp-sgd", epsilon, "unlimited"),
-                ExperienceWithDpSgd(3600, 2400, epsilon)->kept, 0.005);
+                ExperienceWithDpSgd(kSmall, 3600, 2400, epsilon)->kept, 0.005);
     EXPECT_NEAR(MostKept(kShortBlogs, "dp-sgd", epsilon, "unlimited"),
-                ExperienceWithDpSgd(3600, 400, epsilon)->kept, 0.005);
+                ExperienceWithDpSgd(kSmall, 3600, 400, epsilon)->kept, 0.005);
   }
+}
+
+TEST(ExpectedShareTest, DpSgdsOverSmolLm2IsTheMeasuredOne) {
+  const std::vector<Row> rows = Rows("real/real.csv");
+  int found = 0;
+  for (const Row& row : rows) {
+    if (row.at("contender") != "dp-sgd") continue;
+    const bool is_wiki_text = row.at("corpus") == kWikiText;
+    const auto known = ExperienceWithDpSgd(kSmolLm2, is_wiki_text ? 726 : 3600,
+                                           is_wiki_text ? 438 : 360, std::stod(row.at("epsilon")));
+    ASSERT_TRUE(known);
+    EXPECT_NEAR(KeptOf(row, rows), known->kept, 0.005);
+    EXPECT_THAT(row.at("recipe"), ::testing::HasSubstr(std::string(known->recipe).substr(1, 21)));
+    ++found;
+  }
+  EXPECT_GT(found, 0);
 }
 
 TEST(ExpectedShareTest, BothIsTheMeasuredOne) {
   for (const char* tokens : {"256", "1024", "10240"}) {
-    const auto known = ExperienceWithBoth(3600, 400, 8, std::stod(tokens));
+    const auto known = ExperienceWithBoth(kSmall, 3600, 400, 8, std::stod(tokens));
     ASSERT_TRUE(known);
     const std::string contender = std::string(known->mechanism) + " over dp-sgd";
     EXPECT_NEAR(MostKept(kShortBlogs, contender, 8, tokens), known->kept, 0.005);
     EXPECT_EQ(known->tokens, std::stod(tokens));
   }
-  EXPECT_FALSE(ExperienceWithBoth(3600, 400, 8, 20'000));
-  EXPECT_FALSE(ExperienceWithBoth(3600, 400, 4, 256));
-  EXPECT_FALSE(ExperienceWithBoth(1000, 400, 8, 256));
-  EXPECT_FALSE(ExperienceWithBoth(3600, 2400, 8, 256));
+  EXPECT_FALSE(ExperienceWithBoth(kSmall, 3600, 400, 8, 20'000));
+  EXPECT_FALSE(ExperienceWithBoth(kSmall, 3600, 400, 4, 256));
+  EXPECT_FALSE(ExperienceWithBoth(kSmall, 1000, 400, 8, 256));
+  EXPECT_FALSE(ExperienceWithBoth(kSmall, 3600, 2400, 8, 256));
 }
 
 TEST(ExpectedShareTest, DpSgdsSaysNothingBetterThanWhatWasMeasured) {
-  EXPECT_TRUE(ExperienceWithDpSgd(1000, 2400, 8));
-  EXPECT_FALSE(ExperienceWithDpSgd(800, 2400, 8));
-  EXPECT_FALSE(ExperienceWithDpSgd(1000, 2400, 7));
-  EXPECT_FALSE(ExperienceWithDpSgd(1000, 1000, 8));
-  EXPECT_FALSE(ExperienceWithDpSgd(100'000, 2400, 8));
-  EXPECT_GT(ExperienceWithDpSgd(3600, 2400, 8)->kept, ExperienceWithDpSgd(1000, 2400, 8)->kept);
+  EXPECT_TRUE(ExperienceWithDpSgd(kSmall, 1000, 2400, 8));
+  EXPECT_FALSE(ExperienceWithDpSgd(kSmall, 800, 2400, 8));
+  EXPECT_FALSE(ExperienceWithDpSgd(kSmall, 1000, 2400, 7));
+  EXPECT_FALSE(ExperienceWithDpSgd(kSmall, 1000, 1000, 8));
+  EXPECT_FALSE(ExperienceWithDpSgd(kSmall, 100'000, 2400, 8));
+  EXPECT_GT(ExperienceWithDpSgd(kSmall, 3600, 2400, 8)->kept,
+            ExperienceWithDpSgd(kSmall, 1000, 2400, 8)->kept);
 }
 
 TEST(ExpectedShareTest, SaysNothingOutsideOfWhatWasMeasured) {
