@@ -25,6 +25,8 @@ DELTA = 1e-6
 CHARACTERS = 1500  # of a blogger
 HELDOUT_TEXTS = 60  # to score
 BLOCK = 300        # words of a user of WikiText-2
+COLUMNS = ("corpus source user_is k batches epsilon delta max_tokens documents tokens perplexity accuracy_top1 kept "
+           "length_distance word_divergence pair_divergence copied").split()
 
 
 def submix(*arguments):
@@ -57,19 +59,12 @@ def write_texts(path, texts):
         path.write_text("".join(json.dumps({"user": user, "text": text}) + "\n" for user, text in texts().items()))
 
 
-class Corpus:
-    """The documents of all sources of one corpus."""
+class Documents:
+    """Those of all sources of one corpus, in a directory that has text.jsonl and heldout.jsonl."""
 
-    def __init__(self, name, data, out):
-        self.name, self.public, self.out = name, data / "models/base-8k", out / name
-        self.out.mkdir(parents=True, exist_ok=True)
+    def __init__(self, name, public, out):
+        self.name, self.public, self.out = name, public, out
         self.text, self.heldout = self.out / "text.jsonl", self.out / "heldout.jsonl"
-        if name == "blogs":
-            write_texts(self.text, lambda: bloggers(data / "private/blogs.train.jsonl.xz", 0, 4))
-            write_texts(self.heldout, lambda: first(bloggers(data / "private/blogs.heldout.jsonl.xz", 1, 2)))
-        else:
-            write_texts(self.text, lambda: blocks(data / "wikitext-2/valid.txt"))
-            write_texts(self.heldout, lambda: first(blocks(data / "wikitext-2/test.txt")))
         self.users = len(self.text.read_text().splitlines())
         self.rows = []
 
@@ -83,7 +78,7 @@ class Corpus:
                    *options)
         return batches
 
-    def documents(self, source, deployment, epsilon, most, **columns):
+    def written_by(self, source, deployment, epsilon, most, **columns):
         """Lets a deployment write."""
         documents, out = TOKENS // most, self.out / f"{deployment.name}.jsonl"
         if not self.is_written(deployment.name, documents):
@@ -113,19 +108,13 @@ class Corpus:
         batches = self.read_by(name, k, most, *options)
         queries = math.ceil(TOKENS // most / batches) * most
         deployment = self.deploy(f"{name}-{epsilon}", self.out / name, epsilon, most, queries)
-        self.documents("contexts", deployment, epsilon, most, k=k, batches=batches, user_is=adjacency)
+        self.written_by("contexts", deployment, epsilon, most, k=k, batches=batches, user_is=adjacency)
 
-    def by_adapters(self, k, epsilon, most):
-        ensemble = self.out / f"adapters-{k}"
-        submix("train", self.text, ensemble, "--public", self.public, "--parts", k, "--heldout-fraction", 0,
-               "--partition-key", SOURCE / "data/demo_partition.key")
+    def by_adapters(self, ensemble, k, epsilon, most):
         deployment = self.deploy(f"adapters-{k}-{epsilon}", ensemble, epsilon, most, TOKENS)
-        self.documents("adapters", deployment, epsilon, most, k=k, batches=1, user_is="changed")
+        self.written_by("adapters", deployment, epsilon, most, k=k, batches=1, user_is="changed")
 
-    def by_private_training(self, epsilon, most):
-        model = self.out / f"dp-sgd-{epsilon}.model"
-        submix("train", self.text, model, "--public", self.public, "--private", "dp-sgd", "--epsilon", epsilon, "--delta", DELTA,
-               "--heldout-fraction", 0, "--expected-batch", self.users // 4, "--steps", 8)
+    def by_private_training(self, model, epsilon, most):
         self.released("dp-sgd", f"dp-sgd-{epsilon}", model / "released", epsilon, most, user_is="changed")
 
     def by_public_model(self, most):
@@ -138,20 +127,7 @@ class Corpus:
         deployment = self.out / name
         if not deployment.exists():
             submix("deploy", model, deployment, "--mechanism", "public")
-        self.documents(source, deployment, epsilon, most, k=1, batches=1, **columns)
-
-    def write_all(self):
-        self.by_public_model(128)
-        for epsilon in (8, 3, 1):
-            self.by_context(16, epsilon, 128)
-            self.by_context(16, epsilon, 128, "--public-keys")
-        for k in (8, 32, 64):
-            self.by_context(k, 8, 128)
-        for epsilon in (8, 3, 1):
-            self.by_adapters(64, epsilon, 128)
-        for epsilon in (8, 3, 1):
-            self.by_private_training(epsilon, 128)
-        self.by_context(16, 8, 256)
+        self.written_by(source, deployment, epsilon, most, k=1, batches=1, **columns)
 
     def measure(self):
         """What all documents are worth: one table for each command, joined by file."""
@@ -169,8 +145,44 @@ class Corpus:
         return self.rows
 
 
-COLUMNS = ("corpus source user_is k batches epsilon delta max_tokens documents tokens perplexity accuracy_top1 kept "
-           "length_distance word_divergence pair_divergence copied").split()
+def trained(documents, name, *options):
+    submix("train", documents.text, documents.out / name, "--public", documents.public, "--heldout-fraction", 0, *options)
+    return documents.out / name
+
+
+def write_all(documents):
+    documents.by_public_model(128)
+    for epsilon in (8, 3, 1):
+        documents.by_context(16, epsilon, 128)
+        documents.by_context(16, epsilon, 128, "--public-keys")
+    for k in (8, 32, 64):
+        documents.by_context(k, 8, 128)
+    ensemble = trained(documents, "adapters-64", "--parts", 64, "--partition-key", SOURCE / "data/demo_partition.key")
+    for epsilon in (8, 3, 1):
+        documents.by_adapters(ensemble, 64, epsilon, 128)
+    for epsilon in (8, 3, 1):
+        model = trained(documents, f"dp-sgd-{epsilon}.model", "--private", "dp-sgd", "--epsilon", epsilon, "--delta", DELTA,
+                        "--expected-batch", documents.users // 4, "--steps", 8)
+        documents.by_private_training(model, epsilon, 128)
+    documents.by_context(16, 8, 256)
+
+
+def prepare(name, data, out):
+    out.mkdir(parents=True, exist_ok=True)
+    if name == "blogs":
+        write_texts(out / "text.jsonl", lambda: bloggers(data / "private/blogs.train.jsonl.xz", 0, 4))
+        write_texts(out / "heldout.jsonl", lambda: first(bloggers(data / "private/blogs.heldout.jsonl.xz", 1, 2)))
+    else:
+        write_texts(out / "text.jsonl", lambda: blocks(data / "wikitext-2/valid.txt"))
+        write_texts(out / "heldout.jsonl", lambda: first(blocks(data / "wikitext-2/test.txt")))
+
+
+def write_table(path, rows):
+    with open(path, "w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
+        table.writeheader()
+        table.writerows({name: round(value, 4) if isinstance(value, float) and name != "delta" else value for name, value in row.items()}
+                        for row in rows)
 
 
 def main():
@@ -179,14 +191,11 @@ def main():
     data, out = map(pathlib.Path, sys.argv[1:3])
     rows = []
     for name in sys.argv[3:] or ("wikitext", "blogs"):
-        corpus = Corpus(name, data, out)
-        corpus.write_all()
-        rows += corpus.measure()
-    with open(out / "synthetic.csv", "w", newline="") as file:
-        table = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        table.writeheader()
-        table.writerows({name: round(value, 4) if isinstance(value, float) and name != "delta" else value for name, value in row.items()}
-                        for row in rows)
+        prepare(name, data, out / name)
+        documents = Documents(name, data / "models/base-8k", out / name)
+        write_all(documents)
+        rows += documents.measure()
+    write_table(out / "synthetic.csv", rows)
 
 
 if __name__ == "__main__":

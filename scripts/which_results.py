@@ -350,14 +350,15 @@ def curves_of(rows, corpus):
 
 def draw(rows, path):
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
-    script = f"""set terminal svg size {540 * len(corpora)},440 font "sans,13" background "white"
+    script = f"""set terminal svg size {620 * len(corpora)},440 font "sans,13" background "white"
 set output "{path}"
 set multiplot layout 1,{len(corpora)}
 set logscale x
+set format x "%.0s%c"
 set xrange [200:200000]
 set yrange [-0.05:1]
 set xlabel "answers (tokens) under one promise"
-set ylabel "kept of the improvement by fine-tuning"
+set ylabel "kept of what fine-tuning gains"
 set grid ytics lc rgb "#dddddd"
 unset key
 set rmargin 26
@@ -381,7 +382,7 @@ def panel(corpus, curves):
     for height, name, color in sorted(labels):  # not over each other
         least = max(height, least + 0.06)
         text += f"set label \"{name}\" at graph 1.02, first {least} textcolor lt {color}\n"
-    return f"set title \"{corpus}: ({EPSILONS[0]}, delta) for one user\"\n{text}" + "".join(blocks) + "plot " + \
+    return f"set title \"{corpus}\\n({EPSILONS[0]}, delta) for one user\"\n{text}" + "".join(blocks) + "plot " + \
         ", ".join(plots) + "\nunset label\n"
 
 
