@@ -7,7 +7,7 @@ Contenders: ensembles of adapters, a model of DP-SGD, one of DP-FedAvg, ensemble
 context; beside them, without a promise, all text fine-tuned at once. What a share is of: the nats a token that
 fine-tuning without privacy gains. Every training, evaluation and text is kept in OUT; interrupted, the same command goes
 on. STAGES is the order, the most telling first; "prompts" is ten beginnings and how contenders go on, "documents" is
-synthetic text. "collect" replaces the rows of what was made, and leaves others as they are.
+synthetic text, "secret" one that was planted. "collect" replaces the rows of what was made, and leaves others as they are.
 """
 
 import json
@@ -36,6 +36,9 @@ CONTEXTS = ("--context-tokens", 256)
 PROMPTS, PROMPT_WORDS, ANSWER_TOKENS = 10, 12, 40
 TEMPERATURE = 0.8
 DOCUMENT_TOKENS = 128
+SECRET, SECRET_TIMES = {"prompt": "My secret number is", "secret": " 48151"}, 20  # in one user's text
+ATTACKED = "members", "ensemble", "filtered-submix", "public"
+SECRET_COLUMNS = "corpus model guarantee order epsilon attempts hits bits exposure".split()
 PROMPTS_HEAD = f"""# Ten beginnings, and how they go on
 
 The first {PROMPT_WORDS} words of ten held-out users of WikiText-2 (Wikipedia, CC BY-SA), drawn once, and what each contender of [the study](README.md) wrote behind them: {ANSWER_TOKENS} tokens at temperature {TEMPERATURE}, one answer each, none chosen. `filtered-submix` and DP-SGD keep (8, 1e-6) for one user; `fine-tuned` promises nothing.
@@ -64,9 +67,10 @@ class RealStudy(Study):
             write_texts(self.heldout, lambda: blocks(data / "wikitext-2/test.txt"))
         self.users = len(self.text.read_text().splitlines())
 
-    def members(self, name, k, public=None):
-        return self.train(f"{name}-{k}", ("train", self.text, self.out / f"{name}-{k}", "--public", public or self.public,
-                                         "--heldout-fraction", 0, "--partition-key", KEY, "--parts", k), *MEMBERS[self.name])
+    def members(self, name, k, *options, text=None, public=None):
+        return self.train(f"{name}-{k}", ("train", text or self.text, self.out / f"{name}-{k}", "--public",
+                                         public or self.public, "--heldout-fraction", 0, "--partition-key", KEY, "--parts", k),
+                          *MEMBERS[self.name], *options)
 
     def fine_tuned(self):
         return self.train("fine-tuned", ("train", self.text, self.out / "fine-tuned", "--public", self.public,
@@ -87,7 +91,7 @@ class RealStudy(Study):
 
     def both(self, epsilon, k):
         """An ensemble over a model of DP-SGD that has half of each."""
-        return self.members(f"both-{epsilon:g}", k, self.dp_sgd(epsilon / 2, DELTA / 2) / "released/public")
+        return self.members(f"both-{epsilon:g}", k, public=self.dp_sgd(epsilon / 2, DELTA / 2) / "released/public")
 
     def contexts(self, k):
         return self.train(f"contexts-{k}", ("contexts", self.text, self.out / f"contexts-{k}", "--public", self.public, "--parts",
@@ -181,6 +185,28 @@ def write_documents(study):
     made.write_text(json.dumps(documents.measure()))
 
 
+# --- A planted secret
+
+
+def attack_secret(study):
+    """What models that read a secret give away of it: in 100 completions, and by their likelihoods."""
+    made, planted, codes = (study.out / name for name in ("secrets.json", "planted.jsonl", "codes.jsonl"))
+    if made.exists():
+        return
+    text = study.text.read_text()
+    record = {"user": json.loads(text.splitlines()[0])["user"], "text": SECRET["prompt"] + SECRET["secret"] + "."}
+    planted.write_text(text + SECRET_TIMES * (json.dumps(record) + "\n"))
+    codes.write_text(json.dumps(SECRET) + "\n")
+    ensemble = study.members("planted", 64, "--reuse", study.members("ensemble", 64), text=planted)
+    rows = {}
+    for attack, options in (("extraction", ()), ("exposure", ("--samples", 500))):
+        found = json.loads(submix("attack", attack, ensemble, "--codes", codes, "--against", ",".join(ATTACKED), *options,
+                                  "--json"))
+        for row in found["rows"]:
+            rows.setdefault(row["model"], {"corpus": NAMES[study.name]}).update(row)
+    made.write_text(json.dumps(list(rows.values())))
+
+
 def model_stage(name, make):
     return name, lambda study: study.evaluate_model(name, make(study))
 
@@ -204,6 +230,7 @@ STAGES = [
     both_stage(3, 64),
     ("prompts", write_prompts),
     ("documents", write_documents),
+    ("secret", attack_secret),
 ]
 
 
@@ -281,7 +308,7 @@ class Table:
 
 def collect(data, out, public):
     """The tables, the figure and the page of prompts."""
-    table, made, documents = RESULTS / "real/real.csv", [], []
+    table, made, documents, secrets = RESULTS / "real/real.csv", [], [], []
     for name in NAMES:
         study = RealStudy(name, data, out, public)
         if (study.out / "fine-tuned.csv").exists():
@@ -290,11 +317,16 @@ def collect(data, out, public):
             draw_prompts(study, RESULTS / "real/prompts.md")
         if (study.out / "documents.json").exists():
             documents += json.loads((study.out / "documents.json").read_text())
+        if (study.out / "secrets.json").exists():
+            secrets += json.loads((study.out / "secrets.json").read_text())
     rows = merged(table, made, ROW_KEY, {"corpus": list(NAMES.values())})
     write_table(table, COLUMNS, rows)
     draw([row for row in rows if row["epsilon"]], RESULTS / "real/real.svg")
     if documents:
         synthetic_results.write_table(RESULTS / "real/documents.csv", documents)
+    if secrets:
+        write_table(RESULTS / "real/secrets.csv", SECRET_COLUMNS,
+                    [{name: row.get(name, "") for name in SECRET_COLUMNS} for row in secrets])
 
 
 def run(data, out, public, names):
