@@ -326,7 +326,8 @@ def collect(data, out, public):
         synthetic_results.write_table(RESULTS / "real/documents.csv", documents)
     if secrets:
         write_table(RESULTS / "real/secrets.csv", SECRET_COLUMNS,
-                    [{name: row.get(name, "") for name in SECRET_COLUMNS} for row in secrets])
+                    [{name: round(row[name], 2) if isinstance(row[name], float) else row[name] for name in SECRET_COLUMNS}
+                     for row in secrets])
 
 
 def run(data, out, public, names):
