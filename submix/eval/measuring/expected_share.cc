@@ -54,6 +54,7 @@ constexpr DpSgdExperience kDpSgd[] = {
     {kSmall, 3600, 400, 8, 2, 1.0 / 4, 16, 0.34},
     {kSmall, 3600, 400, 3, 2, 1.0 / 4, 16, 0.303},
     {kSmolLm2, 726, 438, 8, 2, 1.0 / 8, 16, 0.515, kDpSgdOverSmolLm2},
+    {kSmolLm2, 726, 438, 3, 2, 1.0 / 8, 16, 0.446, kDpSgdOverSmolLm2},
     {kSmolLm2, 3600, 411, 8, 2, 1.0 / 8, 16, 0.527, kDpSgdOverSmolLm2},
 };
 // docs/results/which. The training alone has (4, 5e-6).
