@@ -70,14 +70,12 @@ void ExpectOfEnsemble(Contender& ensemble) {
   const bool is_read_thrice = ensemble.tokens_a_part >= kReadThriceTokens;
   ensemble.passes = is_read_thrice ? 3 : 1;
   ensemble.recipe = "";
-  ensemble.expected_share = std::nullopt;
-  if (!input.model) return;
   for (const int passes : {3, 1}) {
-    const std::string_view recipe = MeasuredRecipe(*input.model, passes);
+    const std::string_view recipe = MeasuredRecipe(input.model, passes);
     if (passes == 3 && !is_read_thrice && recipe.empty()) continue;
     ensemble.expected_share = ExpectedShare(
         ensemble.mechanism,
-        {ensemble.parts, input.tokens_a_user, ensemble.tokens_a_part, passes, *input.model},
+        {ensemble.parts, input.tokens_a_user, ensemble.tokens_a_part, passes, input.model},
         ensemble.reach());
     if (!ensemble.expected_share) continue;
     ensemble.passes = passes;
@@ -162,18 +160,7 @@ StatusOr<Contender> DpSgd(const PlanInput& input, const std::optional<DpSgdExper
   return training;
 }
 
-std::optional<DpSgdExperience> KnownOfDpSgd(const PlanInput& input) {
-  if (!input.model) return std::nullopt;
-  return ExperienceWithDpSgd(*input.model, input.users, input.tokens_a_user, input.epsilon);
-}
-
 // --- Both
-
-std::optional<BothExperience> KnownOfBoth(const PlanInput& input) {
-  if (!input.model) return std::nullopt;
-  return ExperienceWithBoth(*input.model, input.users, input.tokens_a_user, input.epsilon,
-                            static_cast<double>(input.tokens));
-}
 
 // As it was measured: that share of epsilon to the training, and to the answers what the sum of
 // both losses leaves (Theorem 15).
@@ -316,8 +303,12 @@ StatusOr<std::vector<Contender>> Contenders(const PlanInput& input) {
     if (!HasTextFor(parts, input)) continue;
     for (const char* name : kEnsembles) add(Ensemble(name, parts, input));
   }
-  add(DpSgd(input, KnownOfDpSgd(input)));
-  if (const auto known = KnownOfBoth(input)) add(Both(input, *known));
+  add(DpSgd(input,
+            ExperienceWithDpSgd(input.model, input.users, input.tokens_a_user, input.epsilon)));
+  if (const auto known = ExperienceWithBoth(input.model, input.users, input.tokens_a_user,
+                                            input.epsilon, static_cast<double>(input.tokens))) {
+    add(Both(input, *known));
+  }
   if (contenders.empty()) return refusal;
   std::ranges::stable_sort(contenders, {}, [](const Contender& contender) {
     return std::pair(-contender.expected_share.value_or(-1), UnrankedOrder(contender));
@@ -331,8 +322,7 @@ StatusOr<std::vector<Contender>> ContendersThatKeep(double share, Unknown unknow
   if (!input.model) {
     return base::InvalidArgumentError(
         "nothing was measured with a public model of this shape, so what is kept is not known; "
-        "give "
-        "--users, --epsilon and --tokens to see all ways");
+        "give --users, --epsilon and --tokens to see all ways");
   }
   std::vector<Contender> contenders;
   for (const int parts : kParts) {

@@ -72,8 +72,8 @@ base::StatusOr<ExpectedAnswers> ExpectAnswers(const ensemble::Manifest& manifest
     reach = dclip->clip();
   }
   ExpectedAnswers expected;
-  if (auto text = TextOf(manifest); text && model) {
-    text->model = *model;
+  if (auto text = TextOf(manifest)) {
+    text->model = model;
     expected.kept = ExpectedShare(declared.name, *text, reach);
   }
   expected.sentence = expected.kept ? KeptSentence(*expected.kept, *model, declared.name)

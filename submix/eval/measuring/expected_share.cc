@@ -8,6 +8,9 @@
 namespace submix::eval {
 namespace {
 
+constexpr MeasuredModel kSmall = MeasuredModel::kSmallGpt2;
+constexpr MeasuredModel kSmolLm2 = MeasuredModel::kSmolLm2;
+
 struct RecipeLaw {
   double open;          // with the most text a part
   double per_halving;   // less, for each time that a part has half of it
@@ -23,7 +26,7 @@ struct ShareLaw {
   double tokens_a_user;
   int passes;
   RecipeLaw recipe;
-  MeasuredModel model = MeasuredModel::kSmallGpt2;
+  MeasuredModel model = kSmall;
 };
 
 constexpr ShareLaw kLaws[] = {
@@ -33,20 +36,18 @@ constexpr ShareLaw kLaws[] = {
     {"filtered-submix", 2400, 1, {0.69, 0, 0.58, 16, 128, 33'750, 540'000}},
     {"filtered-submix", 2400, 3, {0.86, 0.05, 0.68, 64, 128, 16'875, 135'000}},
     {"filtered-submix", 400, 1, {0.445, 0, 0.34, 64, 64, 22'500, 22'500}},
-    {"dclip", 438, 3, {0.73, 0, 1.06, 64, 64, 4500, 4970}, MeasuredModel::kSmolLm2},
-    {"dclip", 411, 1, {0.61, 0, 0.48, 128, 128, 11'000, 11'572}, MeasuredModel::kSmolLm2},
-    {"filtered-submix", 438, 3, {0.39, 0, 0.41, 64, 64, 4500, 4970}, MeasuredModel::kSmolLm2},
-    {"filtered-submix", 411, 1, {0.42, 0, 0.25, 128, 128, 11'000, 11'572}, MeasuredModel::kSmolLm2},
+    {"dclip", 438, 3, {0.73, 0, 1.06, 64, 64, 4500, 4970}, kSmolLm2},
+    {"dclip", 411, 1, {0.61, 0, 0.48, 128, 128, 11'000, 11'572}, kSmolLm2},
+    {"filtered-submix", 438, 3, {0.39, 0, 0.41, 64, 64, 4500, 4970}, kSmolLm2},
+    {"filtered-submix", 411, 1, {0.42, 0, 0.25, 128, 128, 11'000, 11'572}, kSmolLm2},
 };
 
 // "Like what was measured": up to twice, down to half of it.
 constexpr double kLikeness = 2;
 
-// docs/results/private_training.csv, docs/results/which and docs/results/real. With 2,400 tokens
-// the latter read the first 1,500 characters of each user.
-constexpr MeasuredModel kSmall = MeasuredModel::kSmallGpt2;
-constexpr MeasuredModel kSmolLm2 = MeasuredModel::kSmolLm2;
 constexpr std::string_view kDpSgdOverSmolLm2 = " --learning-rate 0.006 --top-layers 10";
+// docs/results/private_training.csv, docs/results/real and docs/results/which. Of 2,400 tokens the
+// last read the first 1,500 characters of each user.
 constexpr DpSgdExperience kDpSgd[] = {
     {kSmall, 900, 2400, 7.69, 1, 1.0 / 8, 16, 0.21},
     {kSmall, 3600, 2400, 8, 2, 1.0 / 4, 4, 0.32},
@@ -88,8 +89,8 @@ void CheckIsFitted(std::string_view mechanism) {
 
 }  // namespace
 
-std::string_view MeasuredRecipe(MeasuredModel model, int passes) {
-  if (model == MeasuredModel::kSmallGpt2) return "";
+std::string_view MeasuredRecipe(std::optional<MeasuredModel> model, int passes) {
+  if (model != kSmolLm2) return "";
   return passes == 1 ? " --learning-rate 0.002 --top-layers 10"
                      : " --epochs 3 --learning-rate 0.001 --top-layers 10";
 }
@@ -97,7 +98,7 @@ std::string_view MeasuredRecipe(MeasuredModel model, int passes) {
 ShareError ErrorOfExpectedShare(MeasuredModel model, std::string_view mechanism) {
   CheckIsFitted(mechanism);
   const bool is_dclip = mechanism == "dclip";
-  if (model == MeasuredModel::kSmolLm2) {
+  if (model == kSmolLm2) {
     return is_dclip ? ShareError{0.03, 0.0115, 0.14} : ShareError{0.09, 0.0355, 0.14};
   }
   return is_dclip ? ShareError{0.06, 0.015, 0.1} : ShareError{0.09, 0.025, 0.15};
@@ -125,7 +126,7 @@ std::optional<double> ExpectedShare(std::string_view mechanism, const MemberText
   return (law.open - law.per_halving * halvings) * -std::expm1(-reach / law.scale);
 }
 
-std::optional<DpSgdExperience> ExperienceWithDpSgd(MeasuredModel model, double users,
+std::optional<DpSgdExperience> ExperienceWithDpSgd(std::optional<MeasuredModel> model, double users,
                                                    double tokens_a_user, double epsilon) {
   std::optional<DpSgdExperience> best;
   for (const DpSgdExperience& one : kDpSgd) {
@@ -135,7 +136,7 @@ std::optional<DpSgdExperience> ExperienceWithDpSgd(MeasuredModel model, double u
   return best;
 }
 
-std::optional<BothExperience> ExperienceWithBoth(MeasuredModel model, double users,
+std::optional<BothExperience> ExperienceWithBoth(std::optional<MeasuredModel> model, double users,
                                                  double tokens_a_user, double epsilon,
                                                  double tokens) {
   std::optional<BothExperience> best;

@@ -24,13 +24,13 @@ struct MemberText {
   int parts = 0;
   double tokens_a_user = 0;
   double tokens_a_part = 0;
-  int passes = 1;                                   // of a member over its text
-  MeasuredModel model = MeasuredModel::kSmallGpt2;  // that the public one is like
+  int passes = 1;                                                  // of a member over its text
+  std::optional<MeasuredModel> model = MeasuredModel::kSmallGpt2;  // that the public one is like
 };
 
 // What `submix train` was told where members over this model were trained in so many passes; empty:
-// nothing, its own recipe was measured.
-std::string_view MeasuredRecipe(MeasuredModel model, int passes);
+// nothing, its own recipe was measured, or none was.
+std::string_view MeasuredRecipe(std::optional<MeasuredModel> model, int passes);
 
 struct ShareError {
   double largest = 0;
@@ -68,7 +68,7 @@ struct DpSgdExperience {
 
 // That which kept most of those that had no more users and no larger epsilon, though at least half
 // of each. None: nothing like it was measured.
-std::optional<DpSgdExperience> ExperienceWithDpSgd(MeasuredModel model, double users,
+std::optional<DpSgdExperience> ExperienceWithDpSgd(std::optional<MeasuredModel> model, double users,
                                                    double tokens_a_user, double epsilon);
 
 // An ensemble over a model of DP-SGD that was measured on blogs, with a promise of (epsilon, 1e-5)
@@ -86,7 +86,7 @@ struct BothExperience {
 
 // That which kept most of those that had no more users, no larger epsilon and no fewer tokens.
 // None: nothing like it was measured.
-std::optional<BothExperience> ExperienceWithBoth(MeasuredModel model, double users,
+std::optional<BothExperience> ExperienceWithBoth(std::optional<MeasuredModel> model, double users,
                                                  double tokens_a_user, double epsilon,
                                                  double tokens);
 
