@@ -164,6 +164,16 @@ class MemberToTrain {
   train::TrainingOrder order_;
 };
 
+// What it computes while other Python threads go on.
+template <typename Compute>
+auto WithoutGil(const Compute& compute) {
+  auto computed = [&] {
+    const py::gil_scoped_release release;
+    return compute();
+  }();
+  return ValueOrRaise(std::move(computed));
+}
+
 class EnsembleTraining {
  public:
   EnsembleTraining(const std::string& corpus, const std::string& ensemble,
@@ -193,9 +203,11 @@ class EnsembleTraining {
         train::AdapterOf({false, rank, lora_alpha, targets, top_layers},
                          options.fine_tune.lora.value_or(model::LoraConfig()), config_.layers));
     options_ = options.fine_tune;
-    Begin(options);
-    const std::string losses =
-        ValueOrRaise(workbench::WhatAddsUp({options.corpus, ensemble, public_model}, {}));
+    plan_ = std::make_unique<train::EnsemblePlan>(
+        WithoutGil([&] { return train::EnsemblePlan::Begin(options); }));
+    const std::string losses = WithoutGil([&] {
+      return workbench::WhatAddsUp({options.corpus, ensemble, public_model}, {});
+    });
     if (!losses.empty()) py::module_::import("warnings").attr("warn")(losses);
   }
 
@@ -216,12 +228,6 @@ class EnsembleTraining {
   void Close() { plan_.reset(); }
 
  private:
-  void Begin(const train::EnsembleTrainingOptions& options) {
-    const py::gil_scoped_release release;
-    base::StatusOr<train::EnsemblePlan> plan = train::EnsemblePlan::Begin(options);
-    const py::gil_scoped_acquire acquire;
-    plan_ = std::make_unique<train::EnsemblePlan>(ValueOrRaise(std::move(plan)));
-  }
   static void CheckPartition(const corpus::PartitionOptions& partition) {
     RaiseIfError(train::CheckRange("parts", partition.num_parts, 1, mechanism::kMaxParts));
     RaiseIfError(train::CheckRange("halves", partition.halves, 1, 2));
