@@ -14,10 +14,10 @@ import json
 import math
 import random
 
-import synthetic_results
-from synthetic_results import HELDOUT_TEXTS, Documents, blocks, bloggers, submix, write_texts
+from synthetic_results import COLUMNS as DOCUMENT_COLUMNS
+from synthetic_results import HELDOUT_TEXTS, Documents, blocks, bloggers, picked, submix, write_table, write_texts
 from which_results import (ANSWERS, KEY, MECHANISMS, RESULTS, Losses, Study, deployed_copy, draw, kept, merged,
-                           milliseconds, minutes, nats_a_token, noise_of, rows_of, write_table)
+                           milliseconds, minutes, nats_a_token, noise_of, rows_of)
 
 DELTA = 1e-6
 EPSILONS = (8, 3)
@@ -306,9 +306,16 @@ class Table:
             yield f"contexts-{k}", " by context", k, " ".join(map(str, CONTEXTS)), None
 
 
+def write_merged(name, columns, key_columns, made, corpora):
+    table = RESULTS / "real" / name
+    rows = merged(table, made, key_columns, {"corpus": list(corpora)})
+    write_table(table, columns, rows)
+    return rows
+
+
 def collect(data, out, public):
     """The tables, the figure and the page of prompts."""
-    table, made, documents, secrets = RESULTS / "real/real.csv", [], [], []
+    made, documents, secrets = [], [], []
     for name in NAMES:
         study = RealStudy(name, data, out, public)
         if (study.out / "fine-tuned.csv").exists():
@@ -319,15 +326,12 @@ def collect(data, out, public):
             documents += json.loads((study.out / "documents.json").read_text())
         if (study.out / "secrets.json").exists():
             secrets += json.loads((study.out / "secrets.json").read_text())
-    rows = merged(table, made, ROW_KEY, {"corpus": list(NAMES.values())})
-    write_table(table, COLUMNS, rows)
+    rows = write_merged("real.csv", COLUMNS, ROW_KEY, made, NAMES.values())
     draw([row for row in rows if row["epsilon"]], RESULTS / "real/real.svg")
-    if documents:
-        synthetic_results.write_table(RESULTS / "real/documents.csv", documents)
-    if secrets:
-        write_table(RESULTS / "real/secrets.csv", SECRET_COLUMNS,
-                    [{name: round(row[name], 2) if isinstance(row[name], float) else row[name] for name in SECRET_COLUMNS}
-                     for row in secrets])
+    write_merged("documents.csv", DOCUMENT_COLUMNS, ("corpus", "source", "k"),
+                 [picked(DOCUMENT_COLUMNS, row) for row in documents], NAMES)
+    write_merged("secrets.csv", SECRET_COLUMNS, ("corpus", "model"), [picked(SECRET_COLUMNS, row, 2) for row in secrets],
+                 NAMES.values())
 
 
 def run(data, out, public, names):

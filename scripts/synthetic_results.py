@@ -34,6 +34,20 @@ def submix(*arguments):
     return subprocess.run([SUBMIX, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def write_table(path, columns, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def picked(columns, row, digits=4):
+    """These columns of a row, numbers rounded; empty where it has nothing."""
+    values = {name: "" if row.get(name) is None else row[name] for name in columns}
+    return {name: round(value, digits) if isinstance(value, float) and name != "delta" else value
+            for name, value in values.items()}
+
+
 def bloggers(path, remainder, divisor):
     """What each of them wrote first."""
     texts = {}
@@ -177,14 +191,6 @@ def prepare(name, data, out):
         write_texts(out / "heldout.jsonl", lambda: first(blocks(data / "wikitext-2/test.txt")))
 
 
-def write_table(path, rows):
-    with open(path, "w", newline="") as file:
-        table = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        table.writeheader()
-        table.writerows({name: round(value, 4) if isinstance(value, float) and name != "delta" else value for name, value in row.items()}
-                        for row in rows)
-
-
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
@@ -195,7 +201,7 @@ def main():
         documents = Documents(name, data / "models/base-8k", out / name)
         write_all(documents)
         rows += documents.measure()
-    write_table(out / "synthetic.csv", rows)
+    write_table(out / "synthetic.csv", COLUMNS, [picked(COLUMNS, row) for row in rows])
 
 
 if __name__ == "__main__":

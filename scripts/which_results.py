@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 
-from synthetic_results import blocks, bloggers, submix, write_texts
+from synthetic_results import blocks, bloggers, submix, write_table, write_texts
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = SOURCE / "docs/results"
@@ -174,13 +174,6 @@ def measure(study):
 
 
 # --- The table
-
-
-def write_table(path, columns, rows):
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def rows_of(table):
