@@ -168,7 +168,7 @@ StatusOr<FinishedRuns> OpenCheckpoint(const EvaluationCheckpoint& checkpoint,
                                               {"options", PlanDigest(plan)}});
 }
 
-std::vector<base::TokenId> IdsOf(const std::vector<corpus::StreamToken>& block) {
+std::vector<base::TokenId> IdsOf(std::span<const corpus::StreamToken> block) {
   std::vector<base::TokenId> ids;
   std::ranges::transform(block, std::back_inserter(ids), corpus::IdOf);
   return ids;
@@ -198,17 +198,27 @@ class Question {
   std::vector<float> columns_;
 };
 
-// Whole blocks, also where `begin` is inside one: a predictor's rounding may depend on how much of
-// a block it is asked for.
+// A block up to its `most`-th scored token: what follows is computed for nothing.
+std::span<const corpus::StreamToken> UpTo(std::int64_t most,
+                                          std::span<const corpus::StreamToken> block) {
+  std::size_t size = std::min<std::size_t>(1, block.size());
+  for (; size < block.size() && most > 0; ++size) {
+    if (corpus::IsCounted(block[size])) --most;
+  }
+  return block.first(size);
+}
+
+// Blocks from their beginning, also where `begin` is inside one: a predictor's rounding may depend
+// on how much of a block it is asked for.
 Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& predictor,
                  const HeldoutText& text, Evaluation& evaluation, base::ProgressBar& progress) {
   std::int64_t block_begin = 0;
   int user = 0;
   for (std::size_t i = 0; i < text.blocks.size(); ++i) {
-    const std::vector<corpus::StreamToken>& block = text.blocks[i];
     if (i > 0 && text.users[i] != text.users[i - 1]) ++user;
+    const auto block = UpTo(end - block_begin, text.blocks[i]);
     const std::int64_t block_end = block_begin + corpus::NumCounted(block);
-    if (block_end > block_begin && block_end > begin && block_begin < end) {
+    if (block_end > block_begin && block_end > begin) {
       std::int64_t next = block_begin;
       Question question(text, i);
       const auto vocabulary = static_cast<std::size_t>(predictor.vocab_size());
@@ -218,7 +228,7 @@ Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& pred
                           [&](std::size_t index, std::span<const float> logits) -> Status {
                             if (!corpus::IsCounted(block[index])) return base::OkStatus();
                             const std::int64_t position = next++;
-                            if (position < begin || position >= end) return base::OkStatus();
+                            if (position < begin) return base::OkStatus();
                             progress.Advance(1);
                             return evaluation.Score(position, question.Token(block[index]), user,
                                                     question.Logits(logits, vocabulary));

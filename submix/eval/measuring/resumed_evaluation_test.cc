@@ -180,6 +180,14 @@ TEST(ResumedEvaluationTest, ScoresNoFinishedRunAgain) {
   SUBMIX_ASSERT_OK(RunEvaluation(nothing, MakeSmallPlan(), checkpoint));
 }
 
+TEST(ResumedEvaluationTest, WhatFollowsTheLastScoredTokenIsNotComputed) {
+  EvaluationPlan plan = MakeSmallPlan();
+  std::erase_if(plan.settings, [](const auto& setting) { return setting.tokens != 20; });
+  InterruptedPredictor predictor(-1);
+  SUBMIX_ASSERT_OK(RunEvaluation(predictor, plan));
+  EXPECT_EQ(predictor.scored(), 40);  // two runs: a block of 25 positions and 15 of the next
+}
+
 TEST(ResumedEvaluationTest, AnythingElseThanTheSameEvaluationIsRefused) {
   base::TemporaryDirectory directory;
   const EvaluationCheckpoint checkpoint{directory.File("checkpoint"), base::Sha256("models")};
