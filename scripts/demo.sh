@@ -3,7 +3,7 @@
 set -eu
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [[ -d $here/data ]]; then data=$here/data; else data=$(dirname "$here")/data; fi # beside it where it is installed
-output=build/demo parts=32 plant=200 runs=4 public= texts=
+output=build/demo parts=32 plant=200 runs=4 public= every=
 program=${SUBMIX:-submix} # `submix demo` says which
 
 usage() {
@@ -20,8 +20,7 @@ Options:
   --public TEXT=the bundled model
                             Directory of another public model, in Hugging Face's
                             layout
-  --texts INT=all           Train on so many of the bundled texts, the first
-                            ones
+  --every INT=1             Read every so-manieth of the bundled texts alone
   --parts INT=32            Parts, one adapter each
   --plant INT=200           How often the planted secret is repeated
   --runs INT=4              Disjoint stretches of held-out text to score
@@ -47,7 +46,7 @@ while (($# > 0)); do
   option=${1%%=*}
   case $option in
     -h | --help) usage && exit 0 ;;
-    --data | -o | --output | --public | --texts | --parts | --plant | --runs) ;;
+    --data | -o | --output | --public | --every | --parts | --plant | --runs) ;;
     -*) wrong_use "there is no option $option" ;;
     *) wrong_use "not expected: $1" ;;
   esac
@@ -63,7 +62,7 @@ while (($# > 0)); do
     --data) data=$value ;;
     -o | --output) output=$value ;;
     --public) public=$value ;;
-    --texts) number "$option" "$value" 1000000 && texts=$value ;;
+    --every) number "$option" "$value" 1000 && every=$value ;;
     --parts) number "$option" "$value" 200 && parts=$value ;;
     --plant) number "$option" "$value" 100000 && plant=$value ;;
     --runs) number "$option" "$value" 1000000 && runs=$value ;;
@@ -93,9 +92,9 @@ corpus=$(printf %q "$data/shakespeare.jsonl")
 # The key is fixed, so that two runs hold out the same speakers: Theorem 5 needs one that does not depend on the text.
 training="--public $(printf %q "${public:-$data/public_model}") --partition-key $(printf %q "$data/demo_partition.key")"
 
-if [[ -n $texts ]]; then
+if [[ -n $every ]]; then
   heading "0. The text: so much of it as this model reads in a few minutes"
-  run "head -n $texts $corpus > $out/text.jsonl"
+  run "awk 'NR % $every == 0' $corpus > $out/text.jsonl"
   corpus=$out/text.jsonl
 fi
 

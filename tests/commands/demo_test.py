@@ -79,11 +79,12 @@ class DemoTest(unittest.TestCase):
                 self.assertRegex(said, rf"(?m)^  (?:  )?(?:-\w,)?{option}\b", words)
 
     def test_another_model_reads_less_text(self):
-        _, ran = self.demo("--public", "my model", "--texts", 30)
+        _, ran = self.demo("--public", "my model", "--every", 30)
         trained = [words for words in ran if words[0] == "train"]
         self.assertEqual([words[words.index("--public") + 1] for words in trained], ["my model"] * 3)
         text = (self.work / "build/demo/text.jsonl").read_text()
-        self.assertEqual(text.count("\n"), 30)
+        corpus = (SOURCE / "data/shakespeare.jsonl").read_text().splitlines(keepends=True)
+        self.assertEqual(text, "".join(corpus[29::30]))
         self.assertTrue((self.work / "build/demo/planted.jsonl").read_text().startswith(text))
 
     def test_a_command_that_fails_ends_it(self):
