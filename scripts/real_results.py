@@ -6,8 +6,9 @@ wikitext  726 users, blocks of 300 words
 Contenders: ensembles of adapters, a model of DP-SGD, one of DP-FedAvg, ensembles over a model of DP-SGD, members by
 context; beside them, without a promise, all text fine-tuned at once. What a share is of: the nats a token that
 fine-tuning without privacy gains. Every training, evaluation and text is kept in OUT; interrupted, the same command goes
-on. STAGES is the order, the most telling first; "prompts" is ten beginnings and how contenders go on, "documents" is
-synthetic text, "secret" one that was planted. "collect" replaces the rows of what was made, and leaves others as they are.
+on. STAGES is the order, the most telling first; "prompts" is ten beginnings and how contenders go on, "reading" is
+members by context that know how a text begins, "documents" synthetic text, "secret" one that was planted. "collect"
+replaces the rows of what was made, and leaves others as they are.
 """
 
 import json
@@ -45,6 +46,11 @@ The first {PROMPT_WORDS} words of ten held-out users of WikiText-2 (Wikipedia, C
 
 """
 CONTEXT_PARTS = (8, 16, 32, 64)
+# Texts whose first words are a query, and whose next words are scored, under members that read for it.
+READ_TEXTS, READ_WORDS, SCORED_WORDS = 40, 60, 60
+TEMPLATE = "Text from an encyclopedia:\n{record}\n\n"
+READERS = {"": (), "bm25": ("--retrieval", "bm25"), "template": ("--template", "template.txt"),
+           "bm25, template": ("--retrieval", "bm25", "--template", "template.txt")}
 PARTS = (64, 128, 256)
 NAMES = {"blogs": "blogs, 1,500 characters each (3600 users)", "wikitext": "WikiText-2 (726 users)"}
 ROW_KEY = "corpus contender k epsilon queries".split()
@@ -93,16 +99,31 @@ class RealStudy(Study):
         """An ensemble over a model of DP-SGD that has half of each."""
         return self.members(f"both-{epsilon:g}", k, public=self.dp_sgd(epsilon / 2, DELTA / 2) / "released/public")
 
-    def contexts(self, k):
-        return self.train(f"contexts-{k}", ("contexts", self.text, self.out / f"contexts-{k}", "--public", self.public, "--parts",
-                                           k, "--heldout-fraction", 0, "--partition-key", KEY), *CONTEXTS)
+    def contexts(self, k, reader=""):
+        name = f"contexts-{k}{named(reader)}"
+        (self.out / "template.txt").write_text(TEMPLATE)
+        options = [self.out / word if word.endswith(".txt") else word for word in READERS[reader]]
+        return self.train(name, ("contexts", self.text, self.out / name, "--public", self.public, "--parts", k,
+                                 "--heldout-fraction", 0, "--partition-key", KEY), *CONTEXTS, *options)
 
-    def evaluate(self, name, directory, *options):
+    def begun(self):
+        """Held-out texts in two: what has been read, and what is scored."""
+        path = self.out / "begun.jsonl"
+        if not path.exists():
+            def record(line):
+                found = json.loads(line)
+                words = found["text"].split(" ")[:READ_WORDS + SCORED_WORDS]
+                return json.dumps({"user": found["user"], "prompt": " ".join(words[:READ_WORDS]),
+                                   "completion": " " + " ".join(words[READ_WORDS:])}) + "\n"
+            path.write_text("".join(map(record, self.heldout.read_text().splitlines()[:READ_TEXTS])))
+        return path
+
+    def evaluate(self, name, directory, *options, heldout=None):
         """NAME.csv and NAME.users.csv."""
         table = self.out / f"{name}.csv"
         if not table.exists():
             unfinished = table.with_suffix(".unfinished")
-            submix("evaluate", directory, "--heldout", self.heldout, "--csv", unfinished, "--by-user",
+            submix("evaluate", directory, "--heldout", heldout or self.heldout, "--csv", unfinished, "--by-user",
                    table.with_suffix(".users.csv"), "--runs", RUNS, "--checkpoint", table.with_suffix(".checkpoint"), *options)
             unfinished.rename(table)
 
@@ -114,12 +135,35 @@ class RealStudy(Study):
                       ",".join(map(str, epsilons)), "--delta", DELTA, "--tokens", ",".join(map(str, ANSWERS)))
 
 
+def named(reader):
+    """Its place in the name of a file."""
+    return "".join(f"-{word}" for word in reader.split(", ") if word)
+
+
 def ensemble_stage(k):
     return f"ensemble-{k}", lambda study: study.evaluate_ensemble(f"ensemble-{k}", study.members("ensemble", k), *EPSILONS)
 
 
 def contexts_stage(k):
     return f"contexts-{k}", lambda study: study.evaluate_ensemble(f"contexts-{k}", study.contexts(k), *EPSILONS)
+
+
+# --- Members that read for a query
+
+
+def readings():
+    """Name, parts, reader."""
+    for k in CONTEXT_PARTS:
+        for reader in READERS if k == 16 else [""]:
+            yield f"reading-{k}{named(reader)}", k, reader
+
+
+def read(study):
+    heldout = study.begun()
+    study.evaluate("reading-fine-tuned", study.fine_tuned(), "--mechanism", "public", "--tokens", ANSWERS[1], heldout=heldout)
+    for name, k, reader in readings():
+        study.evaluate(name, study.contexts(k, reader), "--mechanism", ",".join(MECHANISMS), "--unit", "user", "--epsilon",
+                       EPSILONS[0], "--delta", DELTA, "--tokens", ",".join(map(str, ANSWERS[:2])), heldout=heldout)
 
 
 # --- Ten beginnings, and how they go on
@@ -228,6 +272,7 @@ STAGES = [
     *(contexts_stage(k) for k in CONTEXT_PARTS if k != 16),
     model_stage("dp-fedavg-8", lambda study: study.dp_fedavg(8) / "released"),
     both_stage(3, 64),
+    ("reading", read),
     ("prompts", write_prompts),
     ("documents", write_documents),
     ("secret", attack_secret),
@@ -238,11 +283,11 @@ STAGES = [
 
 
 class Table:
-    """The rows of one corpus, of what is there."""
+    """The rows of one corpus, of what is there; scored where these levels are."""
 
-    def __init__(self, study):
-        self.study = study
-        levels = Losses(study.out / "fine-tuned.csv")
+    def __init__(self, study, levels="fine-tuned"):
+        self.study, self.levels = study, levels
+        levels = Losses(study.out / f"{levels}.csv")
         self.public, self.fine_tuned = levels.of("public"), levels.of("ensemble")  # of one
 
     def accuracy(self, name, model, epsilon="", queries=None):
@@ -264,10 +309,20 @@ class Table:
         return (self.study.out / f"{name}.csv").exists()
 
     def rows(self):
-        for name, model, losses in (("public", "public", self.public), ("fine-tuned, no promise", "ensemble", self.fine_tuned)):
-            yield self.row(name, "", "", "", "", losses, self.accuracy("fine-tuned", model))
+        yield from self.rows_of_levels()
         yield from self.rows_of_models()
         yield from self.rows_of_ensembles()
+
+    def rows_of_levels(self):
+        for name, model, losses in (("public", "public", self.public), ("fine-tuned, no promise", "ensemble", self.fine_tuned)):
+            yield self.row(name, "", "", "", "", losses, self.accuracy(self.levels, model))
+
+    def rows_of_readings(self):
+        yield from self.rows_of_levels()
+        for name, k, reader in readings():
+            if self.is_made(name):
+                yield from self.rows_of_ensemble(name, f" by context{', ' if reader else ''}{reader}", k,
+                                                 " ".join(map(str, CONTEXTS)))
 
     def rows_of_models(self):
         for contender in "dp-sgd", "dp-fedavg":
@@ -287,13 +342,16 @@ class Table:
             directories = [self.study.out / name, *([self.study.out / below] if below else [])]
             taken = milliseconds(self.study, directories[0], "--mechanism", "dclip", "--unit", "user", "--epsilon", 8, "--delta",
                                  DELTA, "--tokens", 10240)
-            evaluated = Losses(self.study.out / f"{name}.csv")
-            for (model, epsilon, queries), losses in evaluated.users.items():
-                if model in MECHANISMS:
-                    yield self.row(f"{model}{kind}", recipe, k, epsilon, queries, losses,
-                                   self.accuracy(name, model, epsilon, queries), minutes(self.study, *directories), taken)
-            yield self.row(f"mean of all members{kind}, no promise", recipe, k, "", "", evaluated.of("ensemble"),
-                           self.accuracy(name, "ensemble"))
+            yield from self.rows_of_ensemble(name, kind, k, recipe, minutes(self.study, *directories), taken)
+
+    def rows_of_ensemble(self, name, kind, k, recipe, train_minutes="", taken=""):
+        evaluated = Losses(self.study.out / f"{name}.csv")
+        for (model, epsilon, queries), losses in evaluated.users.items():
+            if model in MECHANISMS:
+                yield self.row(f"{model}{kind}", recipe, k, epsilon, queries, losses,
+                               self.accuracy(name, model, epsilon, queries), train_minutes, taken)
+        yield self.row(f"mean of all members{kind}, no promise", recipe, k, "", "", evaluated.of("ensemble"),
+                       self.accuracy(name, "ensemble"))
 
     def ensembles(self):
         """Name, kind, parts, recipe, and the model of DP-SGD below."""
@@ -315,11 +373,13 @@ def write_merged(name, columns, key_columns, made, corpora):
 
 def collect(data, out, public):
     """The tables, the figure and the page of prompts."""
-    made, documents, secrets = [], [], []
+    made, read_rows, documents, secrets = [], [], [], []
     for name in NAMES:
         study = RealStudy(name, data, out, public)
         if (study.out / "fine-tuned.csv").exists():
             made += Table(study).rows()
+        if (study.out / "reading-fine-tuned.csv").exists():
+            read_rows += Table(study, "reading-fine-tuned").rows_of_readings()
         if (study.out / "prompts.json").exists() and name == "wikitext":  # bloggers' words are not shown
             draw_prompts(study, RESULTS / "real/prompts.md")
         if (study.out / "documents.json").exists():
@@ -328,6 +388,7 @@ def collect(data, out, public):
             secrets += json.loads((study.out / "secrets.json").read_text())
     rows = write_merged("real.csv", COLUMNS, ROW_KEY, made, NAMES.values())
     draw([row for row in rows if row["epsilon"]], RESULTS / "real/real.svg")
+    write_merged("reading.csv", COLUMNS, ROW_KEY, read_rows, NAMES.values())
     write_merged("documents.csv", DOCUMENT_COLUMNS, ("corpus", "source", "k"),
                  [picked(DOCUMENT_COLUMNS, row) for row in documents], NAMES)
     write_merged("secrets.csv", SECRET_COLUMNS, ("corpus", "model"), [picked(SECRET_COLUMNS, row, 2) for row in secrets],
