@@ -6,6 +6,7 @@
 #include "submix/base/number_text.h"
 #include "submix/engine/deployment_place.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/ensemble/training_cost.h"
 
 namespace submix::engine {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using accounting::FixedNats;
 using base::Status;
 using base::StatusOr;
+using ensemble::HasTrainedPublicModel;
 
 struct Earlier {
   std::string directory;
@@ -21,11 +23,6 @@ struct Earlier {
   bool has_constant_charge = false;
   bool has_same_parts = false;  // account i is that of the same users before and after
 };
-
-// Whether the public model was trained on private text (Theorem 15).
-bool HasTrainedPublicModel(const ensemble::Manifest& manifest) {
-  return manifest.file_sha256.contains(std::string("public/") + ensemble::kTrainingCostFile);
-}
 
 // Same bytes, the cost file included. Of models that run elsewhere only files beside the weights
 // are here, and two trainings with the same options cost the same: what is stated of them decides.

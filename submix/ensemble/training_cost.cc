@@ -69,4 +69,8 @@ base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& 
   return std::optional<TrainingCost>(cost);
 }
 
+bool HasTrainedPublicModel(const Manifest& manifest) {
+  return manifest.file_sha256.contains(std::string("public/") + kTrainingCostFile);
+}
+
 }  // namespace submix::ensemble

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "submix/base/status.h"
+#include "submix/ensemble/manifest.h"
 
 namespace submix::ensemble {
 
@@ -36,5 +37,8 @@ std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double de
 // kFailedPrecondition for a newer format, and for a training without noise: nothing can be promised
 // to its users, whatever is done with the model.
 base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& model_directory);
+
+// Whether an ensemble's public model was trained on private text (Theorem 15).
+bool HasTrainedPublicModel(const Manifest& manifest);
 
 }  // namespace submix::ensemble

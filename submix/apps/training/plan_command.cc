@@ -16,6 +16,7 @@
 #include "submix/apps/report.h"
 #include "submix/apps/shell_word.h"
 #include "submix/base/number_text.h"
+#include "submix/ensemble/training_cost.h"
 #include "submix/eval/measuring/contenders.h"
 #include "submix/eval/measuring/expected_share.h"
 #include "submix/model/decoder_config.h"
@@ -70,6 +71,8 @@ StatusOr<std::optional<Unknown>> UnknownOf(const PlanOptions& options) {
 // That which the public model is like; where none is named, the small one.
 StatusOr<std::optional<MeasuredModel>> MeasuredModelOf(const std::string& directory) {
   if (directory.empty()) return std::optional(MeasuredModel::kSmallGpt2);
+  SUBMIX_ASSIGN_OR_RETURN(const auto trained, ensemble::LoadTrainingCost(directory));
+  if (trained) return std::optional<MeasuredModel>();  // nor above private training
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(directory));
   return eval::MeasuredModelLike(config.family, config.layers, config.width);
 }

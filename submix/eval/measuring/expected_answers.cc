@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "submix/base/text_table.h"
+#include "submix/ensemble/training_cost.h"
 #include "submix/eval/measuring/expected_share.h"
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/filtered_submix.h"
@@ -73,7 +74,8 @@ base::StatusOr<ExpectedAnswers> ExpectAnswers(const ensemble::Manifest& manifest
   }
   ExpectedAnswers expected;
   if (auto text = TextOf(manifest)) {
-    text->model = model;
+    // Above a model that knows the text already members gain less: no law was fitted to that.
+    text->model = ensemble::HasTrainedPublicModel(manifest) ? std::nullopt : model;
     expected.kept = ExpectedShare(declared.name, *text, reach);
   }
   expected.sentence = expected.kept ? KeptSentence(*expected.kept, *model, declared.name)

@@ -56,8 +56,11 @@ TEST(ExpectedAnswersTest, FewUsersUnderAStrictPromiseAreNearlyThePublicModel) {
 TEST(ExpectedAnswersTest, WhereNothingWasMeasuredItSaysHowFarAnswersGo) {
   ensemble::Manifest external = Blogs(64, 3600);
   external.members.clear();
+  ensemble::Manifest above_private_training = Blogs(64, 3600);
+  above_private_training.file_sha256["public/private_training.json"] = {};
   for (const auto& [manifest, model] : {std::pair(Blogs(64, 3600), std::optional<MeasuredModel>()),
-                                        std::pair(external, std::optional(kModel))}) {
+                                        std::pair(external, std::optional(kModel)),
+                                        std::pair(above_private_training, std::optional(kModel))}) {
     SUBMIX_ASSERT_OK_AND_ASSIGN(const auto expected,
                                 ExpectAnswers(manifest, Declared("dclip", 64, 0.002), model));
     EXPECT_FALSE(expected.kept.has_value());
