@@ -390,7 +390,8 @@ def collect(data, out, public):
             secrets += json.loads((study.out / "secrets.json").read_text())
     rows = write_merged("real.csv", COLUMNS, ROW_KEY, made, NAMES.values())
     draw([row for row in rows if row["epsilon"]], RESULTS / "real/real.svg")
-    write_merged("reading.csv", COLUMNS, ROW_KEY, read_rows, NAMES.values())
+    if read_rows:
+        write_merged("reading.csv", COLUMNS, ROW_KEY, read_rows, NAMES.values())
     write_merged("documents.csv", DOCUMENT_COLUMNS, ("corpus", "source", "k"),
                  [picked(DOCUMENT_COLUMNS, row) for row in documents], NAMES)
     write_merged("secrets.csv", SECRET_COLUMNS, ("corpus", "model"), [picked(SECRET_COLUMNS, row, 2) for row in secrets],
