@@ -58,12 +58,17 @@ constexpr DpSgdExperience kDpSgd[] = {
     {kSmolLm2, 726, 438, 3, 2, 1.0 / 8, 16, 0.446, kDpSgdOverSmolLm2},
     {kSmolLm2, 3600, 411, 8, 2, 1.0 / 8, 16, 0.527, kDpSgdOverSmolLm2},
 };
-// docs/results/which. The training alone has (4, 5e-6).
+// docs/results/which and docs/results/real. The training alone has half of each.
 constexpr DpSgdExperience kBelow = {kSmall, 3600, 400, 4, 2, 1.0 / 4, 16, 0.28};
+constexpr DpSgdExperience kBelowOverSmolLm2 = {kSmolLm2,         726, 438, 4, 2, 1.0 / 8, 16, 0.452,
+                                               kDpSgdOverSmolLm2};
 constexpr BothExperience kBoth[] = {
     {3600, 400, 8, kBelow, "dclip", 64, 256, 0.58},
     {3600, 400, 8, kBelow, "dclip", 64, 1024, 0.55},
     {3600, 400, 8, kBelow, "filtered-submix", 64, 10'240, 0.445},
+    {726, 438, 8, kBelowOverSmolLm2, "dclip", 64, 256, 0.721},
+    {726, 438, 8, kBelowOverSmolLm2, "dclip", 64, 1024, 0.673},
+    {726, 438, 8, kBelowOverSmolLm2, "filtered-submix", 64, 10'240, 0.59},
 };
 // Users are estimates, and epsilons what a whole number of steps cost.
 constexpr double kSlack = 0.95;

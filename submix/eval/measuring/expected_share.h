@@ -71,8 +71,8 @@ struct DpSgdExperience {
 std::optional<DpSgdExperience> ExperienceWithDpSgd(std::optional<MeasuredModel> model, double users,
                                                    double tokens_a_user, double epsilon);
 
-// An ensemble over a model of DP-SGD that was measured on blogs, with a promise of (epsilon, 1e-5)
-// to a user by both together.
+// An ensemble over a model of DP-SGD that was measured, with a promise of (epsilon, 1e-5) or, over
+// SmolLM2, (epsilon, 1e-6) to a user by both together.
 struct BothExperience {
   double users;
   double tokens_a_user;  // on average

@@ -289,10 +289,33 @@ TEST(ExpectedShareTest, BothIsTheMeasuredOne) {
     EXPECT_NEAR(MostKept(kShortBlogs, contender, 8, tokens), known->kept, 0.005);
     EXPECT_EQ(known->tokens, std::stod(tokens));
   }
+  EXPECT_FALSE(ExperienceWithBoth(kSmolLm2, 3600, 400, 8, 256));
   EXPECT_FALSE(ExperienceWithBoth(kSmall, 3600, 400, 8, 20'000));
   EXPECT_FALSE(ExperienceWithBoth(kSmall, 3600, 400, 4, 256));
   EXPECT_FALSE(ExperienceWithBoth(kSmall, 1000, 400, 8, 256));
   EXPECT_FALSE(ExperienceWithBoth(kSmall, 3600, 2400, 8, 256));
+}
+
+TEST(ExpectedShareTest, BothOverSmolLm2IsTheMeasuredOne) {
+  const std::vector<Row> rows = Rows("real/real.csv");
+  int found = 0;
+  for (const Row& row : rows) {
+    if (row.at("corpus") != kWikiText || !row.at("contender").ends_with(" over dp-sgd")) continue;
+    const auto known = ExperienceWithBoth(kSmolLm2, 726, 438, std::stod(row.at("epsilon")),
+                                          std::stod(row.at("queries")));
+    ASSERT_TRUE(known);
+    const double kept = KeptOf(row, rows);
+    if (row.at("contender").starts_with(known->mechanism)) {
+      EXPECT_NEAR(kept, known->kept, 0.0005);
+      EXPECT_THAT(row.at("recipe"),
+                  ::testing::HasSubstr(std::string(MeasuredRecipe(kSmolLm2, 1)).substr(1)));
+      ++found;
+    } else {
+      EXPECT_LT(kept, known->kept);
+    }
+  }
+  EXPECT_EQ(found, 3);
+  EXPECT_FALSE(ExperienceWithBoth(kSmolLm2, 726, 438, 8, 20'000));
 }
 
 TEST(ExpectedShareTest, DpSgdsSaysNothingBetterThanWhatWasMeasured) {
