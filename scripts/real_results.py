@@ -156,7 +156,7 @@ def contexts_stage(k):
 def readings():
     """Name, parts, reader."""
     for k in CONTEXT_PARTS:
-        for reader in READERS if k == 16 else [""]:
+        for reader in {16: READERS, 64: ("", "bm25")}.get(k, ("",)):
             yield f"reading-{k}{named(reader)}", k, reader
 
 
