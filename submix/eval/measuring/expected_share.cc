@@ -63,12 +63,12 @@ constexpr DpSgdExperience kBelow = {kSmall, 3600, 400, 4, 2, 1.0 / 4, 16, 0.28};
 constexpr DpSgdExperience kBelowOverSmolLm2 = {kSmolLm2,         726, 438, 4, 2, 1.0 / 8, 16, 0.452,
                                                kDpSgdOverSmolLm2};
 constexpr BothExperience kBoth[] = {
-    {3600, 400, 8, kBelow, "dclip", 64, 256, 0.58},
-    {3600, 400, 8, kBelow, "dclip", 64, 1024, 0.55},
-    {3600, 400, 8, kBelow, "filtered-submix", 64, 10'240, 0.445},
-    {726, 438, 8, kBelowOverSmolLm2, "dclip", 64, 256, 0.721},
-    {726, 438, 8, kBelowOverSmolLm2, "dclip", 64, 1024, 0.673},
-    {726, 438, 8, kBelowOverSmolLm2, "filtered-submix", 64, 10'240, 0.59},
+    {8, kBelow, "dclip", 64, 256, 0.58},
+    {8, kBelow, "dclip", 64, 1024, 0.55},
+    {8, kBelow, "filtered-submix", 64, 10'240, 0.445},
+    {8, kBelowOverSmolLm2, "dclip", 64, 256, 0.721},
+    {8, kBelowOverSmolLm2, "dclip", 64, 1024, 0.673},
+    {8, kBelowOverSmolLm2, "filtered-submix", 64, 10'240, 0.59},
 };
 // Users are estimates, and epsilons what a whole number of steps cost.
 constexpr double kSlack = 0.95;
@@ -77,14 +77,12 @@ bool IsLike(double value, double measured) {
   return value >= measured / kLikeness && value <= measured * kLikeness;
 }
 
-// Of what was measured with that many users and that epsilon.
-template <typename Experience>
-bool IsNoWorse(double users, double tokens_a_user, double epsilon, const Experience& measured) {
-  const auto is_no_worse = [](double value, double least) {
-    return value >= kSlack * least && value <= kLikeness * least;
-  };
-  return is_no_worse(users, measured.users) && is_no_worse(epsilon, measured.epsilon) &&
-         IsLike(tokens_a_user, measured.tokens_a_user);
+bool IsNoWorse(double value, double measured) {
+  return value >= kSlack * measured && value <= kLikeness * measured;
+}
+
+bool AreLikeUsersOf(const DpSgdExperience& measured, double users, double tokens_a_user) {
+  return IsNoWorse(users, measured.users) && IsLike(tokens_a_user, measured.tokens_a_user);
 }
 
 void CheckIsFitted(std::string_view mechanism) {
@@ -135,7 +133,8 @@ std::optional<DpSgdExperience> ExperienceWithDpSgd(std::optional<MeasuredModel> 
                                                    double tokens_a_user, double epsilon) {
   std::optional<DpSgdExperience> best;
   for (const DpSgdExperience& one : kDpSgd) {
-    const bool is_like = one.model == model && IsNoWorse(users, tokens_a_user, epsilon, one);
+    const bool is_like = one.model == model && AreLikeUsersOf(one, users, tokens_a_user) &&
+                         IsNoWorse(epsilon, one.epsilon);
     if (is_like && (!best || one.kept > best->kept)) best = one;
   }
   return best;
@@ -147,8 +146,8 @@ std::optional<BothExperience> ExperienceWithBoth(std::optional<MeasuredModel> mo
   std::optional<BothExperience> best;
   for (const BothExperience& one : kBoth) {
     const bool is_like = one.dp_sgd.model == model &&
-                         IsNoWorse(users, tokens_a_user, epsilon, one) &&
-                         tokens <= one.tokens / kSlack;
+                         AreLikeUsersOf(one.dp_sgd, users, tokens_a_user) &&
+                         IsNoWorse(epsilon, one.epsilon) && tokens <= one.tokens / kSlack;
     if (is_like && (!best || one.kept > best->kept)) best = one;
   }
   return best;

@@ -74,10 +74,8 @@ std::optional<DpSgdExperience> ExperienceWithDpSgd(std::optional<MeasuredModel> 
 // An ensemble over a model of DP-SGD that was measured, with a promise of (epsilon, 1e-5) or, over
 // SmolLM2, (epsilon, 1e-6) to a user by both together.
 struct BothExperience {
-  double users;
-  double tokens_a_user;  // on average
   double epsilon;
-  DpSgdExperience dp_sgd;  // the model below, with its part of the promise
+  DpSgdExperience dp_sgd;  // the model below, of the same users, with its part of the promise
   std::string_view mechanism;
   int parts;  // that read their text once
   double tokens;
